@@ -1,0 +1,21 @@
+/** The actions our agent performs itself. A template names one by its image, `metalflow/<name>`. */
+
+export interface ActionRow {
+  readonly does: string;
+  /** Destroys what a disk holds: such an order is consumed before it is done, and never handed out twice. */
+  readonly destructive: boolean;
+}
+
+export const ACTIONS = {
+  'wipe-disk': { does: 'destroys what a listed disk holds', destructive: true },
+  'write-image': { does: 'streams the image of the class to the pinned disk, checks the digest, reads it back', destructive: true },
+  'write-seed': { does: 'places the seed where the installed system looks for it', destructive: false },
+  'set-next-boot': { does: 'makes the firmware boot the disk next', destructive: false },
+  reboot: { does: 'restarts the node; the last order of a run', destructive: false },
+} as const satisfies Record<string, ActionRow>;
+
+export type ActionName = keyof typeof ACTIONS;
+export const ACTION_NAMES = Object.keys(ACTIONS) as ActionName[];
+
+export type OrderState = 'queued' | 'consumed' | 'reported' | 'unknown' | 'cancelled';
+export const OPEN_ORDER_STATES = ['queued', 'consumed'] as const satisfies OrderState[];

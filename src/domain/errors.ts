@@ -1,0 +1,148 @@
+/**
+ * Every error metalflow can show: one row, one code. HTTP and gRPC errors, CLI exits and workflow failures are drawn
+ * from this table, and docs/errors.md is generated from it.
+ */
+
+/** What a person can do about it; the one way out. */
+export type Verb = 'resume' | 'retry' | 'approve' | 'adopt' | 'maintenance' | 'intake' | 'none';
+
+export interface ErrorRow {
+  /** One sentence for a person; `{name}` marks are filled from the error's details. */
+  readonly text: string;
+  readonly retryable: boolean;
+  readonly http: number;
+  readonly verb: Verb;
+  /** What the operator, or the caller, should do. */
+  readonly hint: string;
+}
+
+const row = (text: string, http: number, verb: Verb, hint: string, retryable = false): ErrorRow => ({ text, http, verb, hint, retryable });
+
+export const ERRORS = {
+  // ---- a run's failures -------------------------------------------------------------------------------------------
+  bmc_unreachable: row('no answer from the BMC at {address} for {minutes} min; its power is unknown', 502, 'resume', 'check power and network of the BMC, then `resume`, or put the node in maintenance', true),
+  bmc_auth_failed: row('the BMC at {address} refuses the credentials of {secret}', 502, 'resume', 'fix the secret file, then `resume`'),
+  bmc_refused: row('the BMC refused {step} with {value} ({meaning})', 502, 'resume', 'do what the meaning says, then `resume`'),
+  bmc_answer_invalid: row('the BMC at {address} answered something that is not WS-Man: {why}', 502, 'resume', 'check that address and port are those of the BMC, then `resume`'),
+  bmc_is_another_machine: row('the BMC answers as UUID {found}, the device is {expected}', 409, 'resume', 'fix the BMC address or system_uuid in NetBox, then `resume`'),
+  bmc_uuid_unreadable: row("the BMC does not say which machine it is, or the device's system_uuid is empty", 409, 'approve', 'check the wiring by hand, then `approve`; the approval is recorded'),
+  bmc_still_on: row('asked off, still reads {power}', 504, 'resume', 'power it off by hand (the run goes on when the BMC reads off), or `resume` to ask again'),
+  bmc_still_off: row('asked on, still reads {power}', 504, 'resume', 'power it on by hand (the run goes on when the BMC reads on), or `resume` to ask again'),
+  bmc_outcome_unknown: row('{command} was sent to the BMC and never answered; the power reads {power}', 504, 'resume', 'look at the machine, then `resume` to ask again'),
+  bmc_manual_task: row('a person has to do what the BMC cannot: {task}', 409, 'resume', 'do it, then `resume`'),
+  bmc_locked: row('another command is being sent to this BMC', 409, 'none', 'nothing to do: it is tried again', true),
+  boot_not_seen: row('powered on {attempts} times, never asked for our boot file', 504, 'retry', 'check VLAN, DHCP and boot order, then `retry`'),
+  attestation_not_seen: row('no attestation within {minutes} min of the boot', 504, 'retry', 'look at the console: did the netboot system come up? then `retry`'),
+  attestation_refused: row('the attestation was refused: {reason}', 403, 'intake', 'look at the evidence; approve the node in intake or refuse it'),
+  disk_none_matches: row('no disk matches {rule}; there are: {disks}', 422, 'retry', 'fix the class rule or root_disk, then `retry`'),
+  disk_several_match: row('{count} disks match {rule}: {disks}', 422, 'retry', 'make the class rule or root_disk name one disk, then `retry`'),
+  disk_not_listed: row('disk {serial} is not in wipe_disks of the device', 422, 'retry', "add the serial to the device's wipe_disks if it may be destroyed, then `retry`"),
+  disk_too_small: row('disk {serial} has {have} bytes, the image needs {need}', 422, 'retry', 'use a larger disk or a smaller image, then `retry`'),
+  disk_shared: row('disk {serial} is shared storage ({why})', 422, 'retry', 'take it off wipe_disks; shared storage is never wiped'),
+  image_digest_mismatch: row('image {url}: expected sha256 {expected}, found {found}', 422, 'retry', 'fix the class or the store, then `retry`'),
+  image_truncated: row('image {url}: expected {expected} bytes, got {found}', 422, 'retry', 'fix the class or the store, then `retry`', true),
+  image_too_large: row('image {url} is larger than {limit} bytes', 422, 'retry', 'raise the cap or fix the class, then `retry`'),
+  image_unreachable: row('image {url} cannot be fetched: {why}', 502, 'retry', 'check the asset server, then `retry`', true),
+  image_readback_mismatch: row('disk {serial} reads back as {found}, written was {expected}', 500, 'retry', 'suspect the disk; replace it, then `retry`'),
+  image_encoding_unexpected: row('image {url} came with Content-Encoding {encoding}', 422, 'retry', 'serve the file as it is stored, then `retry`'),
+  template_invalid: row('{file}:{line}:{column}: {what}', 422, 'retry', 'fix the template, then `retry`'),
+  class_unknown: row('there is no class {class}', 422, 'retry', 'fix node_class in NetBox or add the class to classes.yaml, then `retry`'),
+  class_invalid: row('{file}: {what}', 422, 'none', 'fix the classes file; the last good one stays in force'),
+  seed_invalid: row('the seed cannot be rendered: {what}', 422, 'retry', 'fix the seed template, then `retry`'),
+  action_failed: row('{action} failed with exit {exit}: {tail}', 500, 'retry', 'read the log, then `retry`'),
+  action_timed_out: row('{action} took longer than {seconds} s', 504, 'retry', 'raise its timeout in the template, then `retry`'),
+  order_not_taken: row('{action} was offered for {seconds} s and the agent never took it', 504, 'retry', 'look at the console of the node, then `retry`'),
+  outcome_unknown: row('{action} was taken by the node and never reported', 504, 'retry', 'look at the node; `retry` grants it again, `resume --done` says that it was done'),
+  agent_lost: row('no sign of the agent since {since}', 504, 'retry', 'look at the console, then `retry`', true),
+  reboot_not_seen: row('the node took the reboot and was not seen afterwards', 504, 'retry', 'look at the console, then `retry` or `resume`'),
+  seed_not_fetched: row('installed, and never seen: its seed was not fetched within {minutes} min', 504, 'retry', 'look at the console; `resume` waits again, `retry` installs again'),
+  netbox_conflict: row('a person changed {field} to {value} since our last write', 409, 'resume', 'resume to let ours stand, or leave theirs'),
+  netbox_unreachable: row('NetBox cannot be read: {why}', 502, 'resume', 'check NetBox and its token', true),
+  device_invalid: row('NetBox field {field}: {what}', 422, 'none', 'fix NetBox; the run goes on by itself'),
+  device_not_found: row('NetBox has no device {device}', 404, 'none', 'check the device id'),
+  installation_mismatch: row('the store and Temporal do not belong together: {why}', 409, 'adopt', 'check which of the two is right, then `metalflow node adopt`'),
+  run_cancelled: row('cancelled by {by}', 409, 'retry', '`retry`, or make a new request'),
+  run_terminated: row('the workflow of the run was terminated by hand', 409, 'retry', '`retry`, or make a new request'),
+  run_superseded: row('a newer run took over', 409, 'none', 'nothing to do'),
+  run_closed: row('this run was closed', 409, 'none', 'nothing to do: its outcome stands'),
+  run_stale: row('this workflow run is not the current one of its run', 409, 'none', 'nothing to do'),
+  attempt_superseded: row('boot attempt {attempt} is not the open one', 409, 'none', 'nothing to do: the run powers off and boots again'),
+  request_withdrawn: row('the request was taken back before it was taken', 409, 'none', 'nothing to do'),
+  unexpected: row('unexpected: {what}', 500, 'resume', 'read the log; report it; then `resume`'),
+  // ---- requests, routes and commands ----------------------------------------------------------------------------------
+  request_refused: row('{request} is refused in state {state}: {why}', 409, 'none', 'ask for what the state allows'),
+  verb_refused: row('{verb} does not fit: {why}', 409, 'none', 'look at the node: its state names the verb'),
+  reason_required: row('{verb} needs a reason', 400, 'none', 'give --reason'),
+  body_invalid: row('the body does not fit: {what}', 400, 'none', 'see the schema in docs and send it again'),
+  body_too_large: row('the body is larger than {limit} bytes', 413, 'none', 'send a smaller body'),
+  body_type_unsupported: row('the content type is not application/json', 415, 'none', 'send application/json'),
+  signature_missing: row('X-Hook-Signature is missing', 401, 'none', 'set the secret of the webhook in NetBox'),
+  signature_wrong: row('X-Hook-Signature does not fit the body', 401, 'none', 'NetBox and METALFLOW_NETBOX_WEBHOOK_SECRET must hold the same secret'),
+  token_missing: row('a bearer token is needed', 401, 'none', 'send Authorization: Bearer'),
+  token_unknown: row('the token is not known or no longer valid', 401, 'none', 'get a new token'),
+  token_role: row('the token of {name} has role {role}; {needed} is needed', 403, 'none', 'ask somebody with that role'),
+  route_not_found: row('there is no {route}', 404, 'none', 'see docs'),
+  node_not_found: row('there is no node {node}', 404, 'none', 'check the name or the NetBox device id'),
+  run_not_found: row('there is no run {run}', 404, 'none', 'check the run'),
+  order_not_found: row('there is no order {order} for this token', 404, 'none', 'ask for the next order'),
+  order_closed: row('the order is {state}', 409, 'none', 'ask for the next order'),
+  challenge_unknown: row('the challenge is not known, used or expired', 401, 'none', 'say hello again', true),
+  mac_invalid: row('{mac} is no MAC address', 400, 'none', 'six octets, any usual spelling'),
+  code_unknown: row('the install code is not known', 401, 'none', 'codes are given once, at attestation'),
+  code_spent: row('the install code was used and its window is over', 410, 'none', 'reprovision the node if it lost its seed'),
+  netboot_not_allowed: row('netboot-not-allowed', 403, 'none', 'boot your disk'),
+  asset_not_found: row('there is no asset {path}', 404, 'none', 'check the path'),
+  store_unavailable: row('the store cannot be read: {why}', 503, 'none', 'check the database', true),
+  temporal_unavailable: row('Temporal cannot be reached: {why}', 503, 'none', 'check Temporal; nothing is lost', true),
+  rate_limited: row('too many requests', 429, 'none', 'wait a little', true),
+  setting_invalid: row('setting {name}: {why}', 500, 'none', 'fix the setting; .env.example names them all'),
+  setting_unknown: row('setting {name} is not known{guess}', 500, 'none', 'fix its name; .env.example names them all'),
+  temporal_cli_missing: row('no `temporal` program was found', 500, 'none', 'set METALFLOW_TEMPORAL_CLI, put `temporal` on PATH, run the set-up (it installs .tools/), or allow the SDK to download it'),
+  port_in_use: row('{what} cannot listen on {address}: {why}', 500, 'none', 'free the port or choose another'),
+  internal: row('internal error', 500, 'none', 'read the log', true),
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+export type ErrorDetails = Readonly<Record<string, string | number | boolean>>;
+
+export const isErrorCode = (value: unknown): value is ErrorCode => typeof value === 'string' && Object.hasOwn(ERRORS, value);
+
+/** Fills the text of a code; a missing detail reads `?`. */
+export function errorText(code: ErrorCode, details: ErrorDetails = {}): string {
+  return ERRORS[code].text.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(details[name] ?? '?'));
+}
+
+/** A failure as it is stored, shown and sent: the code, the filled text, and what to do. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint: string;
+  readonly details?: ErrorDetails;
+}
+
+export function failure(code: ErrorCode, details?: ErrorDetails): Failure {
+  return { code, message: errorText(code, details), hint: ERRORS[code].hint, ...(details && { details }) };
+}
+
+/** The one exception class of the house. Thrown when a call cannot do what its name says; carries its row of the table. */
+export class MetalflowError extends Error {
+  override readonly name = 'MetalflowError';
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+  constructor(code: ErrorCode, details: ErrorDetails = {}, options?: { cause?: unknown }) {
+    super(errorText(code, details), options);
+    this.code = code;
+    this.details = details;
+  }
+  get httpStatus(): number {
+    return ERRORS[this.code].http;
+  }
+  get retryable(): boolean {
+    return ERRORS[this.code].retryable;
+  }
+  toFailure(): Failure {
+    return failure(this.code, this.details);
+  }
+}
+
+export const isMetalflowError = (value: unknown): value is MetalflowError => value instanceof Error && value.name === 'MetalflowError' && isErrorCode((value as MetalflowError).code);

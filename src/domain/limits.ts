@@ -1,0 +1,53 @@
+/**
+ * Every wait's limit, in seconds. A passed limit is an event, a metric and a named failure, never silence.
+ * Tests inject shorter ones; a run pins the limits it was started with.
+ */
+
+export interface LimitRow {
+  readonly seconds: number;
+  readonly of: string;
+}
+
+export const LIMITS = {
+  planning: { seconds: 3600, of: 'planning: fetching and hashing the artefact' },
+  taking: { seconds: 600, of: 'taking the request from NetBox' },
+  poweringOff: { seconds: 120, of: 'off asked until off read' },
+  poweringOn: { seconds: 120, of: 'on asked until on read' },
+  settling: { seconds: 180, of: 'silence of an AMT after a power change, added to the power limits' },
+  powerPoll: { seconds: 2, of: 'between two power reads' },
+  powerReadsApart: { seconds: 5, of: 'between the two off reads of a retirement' },
+  bmcRecheck: { seconds: 15, of: 'between looks at the BMC while a run is held for its power' },
+  arming: { seconds: 120, of: 'one-time PXE accepted and permission leased' },
+  awaitingBoot: { seconds: 600, of: 'power on until our boot request' },
+  awaitingAttestation: { seconds: 600, of: 'boot request until the attestation' },
+  actionDefault: { seconds: 3600, of: 'an action whose template names no timeout' },
+  actionMost: { seconds: 86_400, of: 'the longest timeout a template may name' },
+  orderQueued: { seconds: 300, of: 'an order offered until it is taken' },
+  agentSilence: { seconds: 60, of: 'the last sign of the agent during a taken order, and the heartbeat of its activity' },
+  disarming: { seconds: 60, of: 'withdrawing permission' },
+  rebooting: { seconds: 900, of: 'reboot taken until the node is seen' },
+  confirmingSeed: { seconds: 1800, of: 'reboot until the seed is fetched' },
+  confirmingOff: { seconds: 600, of: 'retirement: both off reads' },
+  permissionLease: { seconds: 300, of: 'a netboot permission without renewal' },
+  permissionRenewal: { seconds: 60, of: 'between renewals of a permission' },
+  installCode: { seconds: 3600, of: 'an install code until its first use' },
+  installCodeRepeat: { seconds: 900, of: 'repeats of the first use by the same node' },
+  challenge: { seconds: 120, of: 'a challenge until its report' },
+  sessionToken: { seconds: 86_400, of: 'a session token of an agent' },
+  bmcLock: { seconds: 60, of: 'the lease on one BMC' },
+  holdAlert: { seconds: 3600, of: 'a hold until it alerts; a hold itself has no limit' },
+  activityTry: { seconds: 30, of: 'one try of an activity that only asks the store or NetBox' },
+} as const satisfies Record<string, LimitRow>;
+
+export type LimitName = keyof typeof LIMITS;
+/** Seconds by name. */
+export type Limits = { readonly [name in LimitName]: number };
+
+export const DEFAULT_LIMITS = Object.fromEntries(Object.entries(LIMITS).map(([name, { seconds }]) => [name, seconds])) as Limits;
+
+export const withLimits = (overrides: Partial<Limits>): Limits => ({ ...DEFAULT_LIMITS, ...overrides });
+
+/** Boot attempts before a run fails with `boot_not_seen`. */
+export const BOOT_ATTEMPTS = 3;
+/** Power requests in one phase before it holds: each is one command, sent only when the effect of the last was not seen. */
+export const POWER_REQUESTS = 2;

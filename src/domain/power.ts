@@ -1,0 +1,35 @@
+/** Power as the BMC reads it. Off is 6 or 8 only; sleep and hibernate are neither on nor off (field failure A5). */
+
+/** CIM_AssociatedPowerManagementService.PowerState, the values met as a state. */
+export const POWER_NAMES = {
+  2: 'on',
+  3: 'sleep-light',
+  4: 'sleep-deep',
+  6: 'off-hard',
+  7: 'hibernate',
+  8: 'off-soft',
+} as const;
+
+export type PowerValue = keyof typeof POWER_NAMES;
+export type PowerName = (typeof POWER_NAMES)[PowerValue];
+
+/** What an observation says. `unknown` is never off; `settling` is AMT's silence for a while after a power change. */
+export type PowerReading =
+  | { readonly kind: 'read'; readonly power: PowerName }
+  | { readonly kind: 'settling'; readonly why: string }
+  | { readonly kind: 'unknown'; readonly code: 'bmc_unreachable' | 'bmc_auth_failed' | 'bmc_refused' | 'bmc_answer_invalid'; readonly why: string };
+
+/** The words of the `power` search attribute. */
+export type PowerWord = 'on' | 'off' | 'sleeping' | 'settling' | 'unknown';
+
+export const readsOff = (reading: PowerReading): boolean => reading.kind === 'read' && (reading.power === 'off-hard' || reading.power === 'off-soft');
+export const readsOn = (reading: PowerReading): boolean => reading.kind === 'read' && reading.power === 'on';
+
+export function powerWord(reading: PowerReading): PowerWord {
+  if (reading.kind !== 'read') return reading.kind;
+  if (readsOff(reading)) return 'off';
+  return readsOn(reading) ? 'on' : 'sleeping';
+}
+
+/** Seconds for which an unreachable AMT, which shares the host's NIC, is settling rather than gone. */
+export const AMT_SETTLING_SECONDS = 180;
