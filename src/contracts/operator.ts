@@ -1,0 +1,132 @@
+/** The operator plane: roles, views and ports. */
+import { z } from 'zod';
+import type { Failure } from '../domain/errors.js';
+import type { RunEnd, RunKind, RunPhase } from '../domain/runs.js';
+import { LIFECYCLE_STATES, type LifecycleState } from '../domain/states.js';
+import type { LifecycleView, OperatorVerb, RunView, VerbAnswer, VerbInput } from './messages.js';
+import type { RunPlan } from './plan.js';
+
+export const ROLES = ['reader', 'operator', 'approver'] as const;
+export type Role = (typeof ROLES)[number];
+/** Each role may do what the ones before it may. */
+export const roleAllows = (has: Role, needs: Role): boolean => ROLES.indexOf(has) >= ROLES.indexOf(needs);
+
+/** operator-tokens.json of the secrets folder. `sha256` is over the token's text, hex. */
+export const OperatorTokens = z.object({
+  tokens: z.array(z.object({ name: z.string().min(1).max(100), role: z.enum(ROLES), sha256: z.string().regex(/^[0-9a-f]{64}$/) })).max(1000),
+});
+export type OperatorTokens = z.infer<typeof OperatorTokens>;
+export interface Person {
+  readonly name: string;
+  readonly role: Role;
+}
+
+/** What a webhook says, as far as metalflow cares. */
+export interface DeviceHint {
+  readonly deviceId: string;
+  /** `data.last_updated`, an instant. */
+  readonly lastUpdated: string;
+  /** SHA-256 over the fields metalflow reads; the same digest twice is nothing new. */
+  readonly digest: string;
+  readonly event: 'created' | 'updated' | 'deleted';
+}
+
+/** The store's memory of hooks, so that repeats are dropped at the edge. */
+export interface HookLedger {
+  /** `stale`: older than the newest one remembered (N3); `repeated`: nothing new of that device. */
+  judge(hint: DeviceHint): Promise<'new' | 'repeated' | 'stale'>;
+  /** After the signal was delivered; so that a hook whose signal failed is not lost when NetBox sends it again. */
+  remember(hint: DeviceHint): Promise<void>;
+}
+
+export interface NodeRow {
+  readonly deviceId: string;
+  readonly name: string;
+  readonly site: string;
+  readonly nodeClass: string | null;
+  readonly state: LifecycleState;
+  readonly since: string;
+  readonly adopted: boolean;
+  readonly proof: 'tpm' | 'unproven' | null;
+  readonly power: string;
+  readonly openRun: number | null;
+  readonly phase: RunPhase | null;
+  readonly hold: Failure | null;
+}
+
+export interface RunRow {
+  readonly deviceId: string;
+  readonly run: number;
+  readonly kind: RunKind;
+  readonly workflowId: string;
+  readonly phase: RunPhase;
+  readonly openedAt: string;
+  readonly closedAt: string | null;
+  readonly end: RunEnd | null;
+  readonly failure: Failure | null;
+  readonly hold: Failure | null;
+  readonly bootAttempts: number;
+  readonly orders: readonly { orderId: string; title: string; action: string; state: string; grant: number; progress: { done: number; total: number; unit: string } | null; report: { result: string; message: string; evidence?: Record<string, unknown> } | null }[];
+}
+
+export interface JournalLine {
+  readonly at: string;
+  readonly run: number | null;
+  readonly kind: string;
+  readonly text: string;
+  readonly by: string | null;
+}
+
+export interface EvidenceRow {
+  readonly attestationId: string;
+  readonly at: string;
+  readonly bootAttempt: string | null;
+  readonly accepted: boolean;
+  readonly reason: string | null;
+  readonly proof: 'tpm' | 'unproven';
+  readonly bootMac: string;
+  readonly neighbour: unknown;
+  readonly akThumbprint: string;
+}
+
+export const NodesQuery = z.object({ state: z.enum(LIFECYCLE_STATES as [LifecycleState, ...LifecycleState[]]).optional(), site: z.string().optional(), class: z.string().optional() });
+export type NodesQuery = z.infer<typeof NodesQuery>;
+
+/** The store, seen from the operator plane. */
+export interface NodeDirectory {
+  list(query: NodesQuery): Promise<NodeRow[]>;
+  /** By device id or by name. */
+  find(idOrName: string): Promise<NodeRow | null>;
+  runs(deviceId: string): Promise<RunRow[]>;
+  /** `<device id>/<number>`. */
+  run(deviceId: string, run: number): Promise<RunRow | null>;
+  journal(deviceId: string, limit: number): Promise<JournalLine[]>;
+  evidence(deviceId: string): Promise<EvidenceRow[]>;
+  /** One line of who did what. */
+  recordAudit(line: { at: string; by: string; role: string; what: string; deviceId: string | null; result: string }): Promise<void>;
+  /** Throws `store_unavailable`. */
+  ping(): Promise<void>;
+}
+
+/** Temporal, seen from the operator plane. */
+export interface NodeWorkflows {
+  lifecycle(deviceId: string): Promise<LifecycleView | null>;
+  run(deviceId: string, run: number): Promise<RunView | null>;
+  /** To the open run when it takes the verb, else to the lifecycle. @throws verb_refused with the validator's reason, node_not_found */
+  say(deviceId: string, verb: OperatorVerb, input: Omit<VerbInput, 'runId'>): Promise<VerbAnswer>;
+  signalLifecycle(deviceId: string, name: string, payload: unknown): Promise<void>;
+  ping(): Promise<void>;
+}
+
+/** What a run would do; does nothing. */
+export interface RunPlanner {
+  /** @throws the failures of planning: class_unknown, template_invalid, device_invalid, request_refused … */
+  plan(deviceId: string, kind: RunKind): Promise<{ plan: RunPlan; phases: readonly RunPhase[]; notes: string[] }>;
+}
+
+export const VerbBody = z.strictObject({
+  reason: z.string().max(1000).optional(),
+  done: z.boolean().optional(),
+  on: z.boolean().optional(),
+  attestRemoved: z.boolean().optional(),
+});
