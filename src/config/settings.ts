@@ -1,0 +1,91 @@
+/**
+ * Every setting, one row each: its name, what it is for, its default, how its text is read. `.env.example` is drawn from
+ * this table; nothing else in the house reads the environment.
+ */
+import type { z } from 'zod';
+import { UNKNOWN_MAC_POLICIES } from '../contracts/boot.js';
+import { commaList, filePath, listenAddress, networks, oneOf, port, slug, text, url, wholeNumber, yesNo } from './parsers.js';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+interface Row {
+  readonly name: `METALFLOW_${string}`;
+  /** What it is for, one sentence. */
+  readonly of: string;
+  /** Text, read as if it had been set; `{NAME}` stands for another setting's text. null: nothing unless it is set. */
+  readonly default: string | null;
+  readonly parse: z.ZodType<unknown, string>;
+  /** Never shown; may also be given as `<name>_FILE`, the path of a file that holds it. */
+  readonly secret?: true;
+}
+
+export const SETTING_GROUPS = {
+  'Where the roles listen (port 0 takes a free one)': {
+    bindAddress: { name: 'METALFLOW_BIND_ADDRESS', of: 'address the node-facing roles (boot, agentapi) listen on; anything but loopback needs a certificate for the agent plane', default: '127.0.0.1', parse: listenAddress },
+    operatorBindAddress: { name: 'METALFLOW_OPERATOR_BIND_ADDRESS', of: 'address the operator plane listens on; whoever reaches it with a token can wipe', default: '127.0.0.1', parse: listenAddress },
+    tftpPort: { name: 'METALFLOW_TFTP_PORT', of: 'UDP port of TFTP', default: '69', parse: port },
+    bootHttpPort: { name: 'METALFLOW_BOOT_HTTP_PORT', of: 'TCP port of iPXE scripts and assets', default: '7080', parse: port },
+    syslogPort: { name: 'METALFLOW_SYSLOG_PORT', of: 'UDP port of the syslog receiver', default: '514', parse: port },
+    agentGrpcPort: { name: 'METALFLOW_AGENT_GRPC_PORT', of: 'TCP port of the Tink agent gRPC service', default: '42113', parse: port },
+    agentHttpPort: { name: 'METALFLOW_AGENT_HTTP_PORT', of: 'TCP port of attestation, orders, codes and seeds', default: '42114', parse: port },
+    metadataPort: { name: 'METALFLOW_METADATA_PORT', of: 'TCP port of the metadata service', default: '50061', parse: port },
+    operatorPort: { name: 'METALFLOW_OPERATOR_PORT', of: 'TCP port of the webhook, the nodes and the metrics', default: '8080', parse: port },
+    trustedProxies: { name: 'METALFLOW_TRUSTED_PROXIES', of: 'proxies whose X-Forwarded-For is believed, comma-separated addresses or networks', default: '', parse: networks },
+  },
+  'How nodes reach us': {
+    agentUrl: { name: 'METALFLOW_AGENT_URL', of: 'base URL of the agent plane as nodes reach it; without it, made from its address and port', default: null, parse: url('https:', 'http:') },
+    assetsUrl: { name: 'METALFLOW_ASSETS_URL', of: 'base URL of the assets as nodes reach them; without it, made from the address and port of the boot plane', default: null, parse: url('https:', 'http:') },
+    agentTlsCert: { name: 'METALFLOW_AGENT_TLS_CERT', of: 'PEM file with the certificate chain of the agent plane', default: null, parse: filePath },
+    agentTlsKey: { name: 'METALFLOW_AGENT_TLS_KEY', of: 'PEM file with the private key of the agent plane', default: null, parse: filePath },
+  },
+  'Where things are kept': {
+    dataDir: { name: 'METALFLOW_DATA_DIR', of: 'folder of the embedded defaults: SQLite, the Temporal dev server', default: '.work/data', parse: filePath },
+    databaseUrl: { name: 'METALFLOW_DATABASE_URL', of: 'PostgreSQL of the store; without it, SQLite in the data folder', default: null, parse: url('postgres:', 'postgresql:'), secret: true },
+    secretsDir: { name: 'METALFLOW_SECRETS_DIR', of: 'folder with bmc-<type>.json and operator-tokens.json', default: '{METALFLOW_DATA_DIR}/secrets', parse: filePath },
+    tftpRoot: { name: 'METALFLOW_TFTP_ROOT', of: 'folder TFTP reads firmware from', default: '{METALFLOW_DATA_DIR}/tftp', parse: filePath },
+    assetsDir: { name: 'METALFLOW_ASSETS_DIR', of: 'folder /assets/ is read from', default: '{METALFLOW_DATA_DIR}/assets', parse: filePath },
+    classesFile: { name: 'METALFLOW_CLASSES_FILE', of: 'YAML file of the classes; read again when it changes', default: '{METALFLOW_DATA_DIR}/classes.yaml', parse: filePath },
+    templatesDir: { name: 'METALFLOW_TEMPLATES_DIR', of: "folder of the site's templates; one there stands for a built-in one of the same name", default: null, parse: filePath },
+    seedsDir: { name: 'METALFLOW_SEEDS_DIR', of: "folder of the site's seed templates", default: null, parse: filePath },
+  },
+  NetBox: {
+    netboxUrl: { name: 'METALFLOW_NETBOX_URL', of: 'NetBox, without /api', default: null, parse: url('https:', 'http:') },
+    netboxToken: { name: 'METALFLOW_NETBOX_TOKEN', of: 'API token: reads devices, writes status, custom fields and journal entries', default: null, parse: text, secret: true },
+    netboxWebhookSecret: { name: 'METALFLOW_NETBOX_WEBHOOK_SECRET', of: 'secret of the NetBox webhook; without it, every webhook is refused', default: null, parse: text, secret: true },
+    reconcileSeconds: { name: 'METALFLOW_RECONCILE_SECONDS', of: 'seconds between two reads of NetBox that repair what a lost webhook left', default: '60', parse: wholeNumber(1, 86_400) },
+  },
+  Policy: {
+    site: { name: 'METALFLOW_SITE', of: 'site this worker reaches nodes of (NetBox slug); names its task queue', default: 'default', parse: slug },
+    unknownMac: { name: 'METALFLOW_UNKNOWN_MAC', of: 'what a MAC that no device declares is answered: menu, disk or silent', default: 'disk', parse: oneOf(UNKNOWN_MAC_POLICIES) },
+    imageMaxBytes: { name: 'METALFLOW_IMAGE_MAX_BYTES', of: 'largest image, in bytes as fetched', default: '68719476736', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER) },
+    imageHosts: { name: 'METALFLOW_IMAGE_HOSTS', of: 'hosts an https image may come from, comma-separated; empty allows any', default: '', parse: commaList },
+    logLevel: { name: 'METALFLOW_LOG_LEVEL', of: `one of ${LOG_LEVELS.join(', ')}`, default: 'info', parse: oneOf(LOG_LEVELS) },
+  },
+  "Temporal (its own TEMPORAL_* settings are read too; without an address, a profile or a config file, `metalflow up` starts the dev server)": {
+    temporalCli: { name: 'METALFLOW_TEMPORAL_CLI', of: 'the `temporal` program; without it, PATH, .tools/ and the download of the SDK are tried', default: null, parse: filePath },
+    temporalPort: { name: 'METALFLOW_TEMPORAL_PORT', of: 'TCP port of the embedded dev server', default: '7233', parse: port },
+    temporalUiPort: { name: 'METALFLOW_TEMPORAL_UI_PORT', of: 'TCP port of its web page', default: '8233', parse: port },
+  },
+  'The command line': {
+    operatorUrl: { name: 'METALFLOW_OPERATOR_URL', of: 'operator plane that `metalflow node` speaks to', default: 'http://127.0.0.1:8080', parse: url('https:', 'http:') },
+    operatorToken: { name: 'METALFLOW_OPERATOR_TOKEN', of: 'bearer token for it; without it, operator-token of the secrets folder', default: null, parse: text, secret: true },
+  },
+  'Demo and tests only': {
+    simulation: { name: 'METALFLOW_SIMULATION', of: 'admit every attestation key without the proof of a TPM', default: 'false', parse: yesNo },
+    limitsFile: { name: 'METALFLOW_LIMITS_FILE', of: 'JSON file {name: seconds} that shortens limits', default: null, parse: filePath },
+    testCrashPoint: { name: 'METALFLOW_TEST_CRASH_POINT', of: 'name of the point at which the process kills itself', default: null, parse: text },
+  },
+} as const satisfies Record<string, Record<string, Row>>;
+
+type Groups = typeof SETTING_GROUPS;
+type Merged<T> = T extends unknown ? (rows: T) => void : never;
+type Rows = Merged<Groups[keyof Groups]> extends (rows: infer All) => void ? All : never;
+export type SettingKey = keyof Rows;
+export type SettingRow = Row;
+
+/** The value of each setting, by its key; null only where the row has no default. */
+export type SettingValues = {
+  readonly [K in SettingKey]: Rows[K] extends { default: infer D; parse: z.ZodType<infer T, string> } ? (D extends null ? T | null : T) : never;
+};
+
+export const SETTINGS = Object.assign({}, ...Object.values(SETTING_GROUPS)) as { readonly [K in SettingKey]: Row };
