@@ -87,6 +87,9 @@ export const ProgressResponse = z.object({ go: z.enum(['on', 'stop']) });
 export type ProgressResponse = z.infer<typeof ProgressResponse>;
 /** POST /v1/orders/:id/report */
 export const OrderReportRequest = OrderReport;
+/** `taken`: it moved the run; `repeated` and `late` are kept and move nothing (G1). */
+export const OrderReportResponse = z.object({ report: z.enum(['taken', 'repeated', 'late']) });
+export type OrderReportResponse = z.infer<typeof OrderReportResponse>;
 /** GET /v1/orders/:id/seed: what a write-seed order places, with `@INSTALL_CODE@` where the agent puts its code. */
 export const OrderSeedResponse = z.object({ files: z.array(SeedFile).max(50) });
 export type OrderSeedResponse = z.infer<typeof OrderSeedResponse>;

@@ -37,6 +37,31 @@ export interface AttestingNode {
   readonly admitted: boolean;
 }
 
+/** A report as it came, with what it is held against. */
+export interface ReportToVerify {
+  readonly challenge: Challenge;
+  /** The exact bytes that were signed: UTF-8 JSON of an AttestationReport. */
+  readonly reportBytes: Uint8Array;
+  /** ECDSA P-256/SHA-256, IEEE P1363 (r then s, 64 bytes). */
+  readonly signature: Uint8Array;
+  /** Answer to the credential of the hello; null when there was none. */
+  readonly secret: Uint8Array | null;
+  /** null when no device declares the MAC. */
+  readonly node: AttestingNode | null;
+  /** The simulation: every AK without proof is admitted, and stays marked `unproven`. */
+  readonly allowUnproven: boolean;
+  readonly now: Date;
+}
+
+/** `report` is null unless the AK of the challenge signed those very bytes. */
+export interface VerifiedReport {
+  readonly verdict: AttestationVerdict;
+  readonly report: AttestationReport | null;
+}
+
+/** The judge of reports, in `attestation/`: pure, and it never throws for what a node sent. */
+export type VerifyReport = (input: ReportToVerify) => VerifiedReport;
+
 export interface AttestationDesk {
   openChallenge(input: Omit<Challenge, 'id' | 'nonce' | 'expiresAt'>): Promise<Challenge>;
   /** Single use: the second take, an expired or unknown one is null. */
