@@ -1,0 +1,2 @@
+export { createClassCatalog } from './class-catalog.js';
+export { createImageStore, type ImageStoreDeps } from './image-store.js';
