@@ -75,6 +75,13 @@ export const ReportResponse = z.object({
 });
 export type ReportResponse = z.infer<typeof ReportResponse>;
 
+export const ErrorBody = z.object({ code: z.string(), message: z.string(), hint: z.string(), details: z.record(z.string(), z.unknown()).optional() });
+export type ErrorBody = z.infer<typeof ErrorBody>;
+
+/** 403 of POST /v1/attest/report: code `attestation_refused`, `details.reason` a word of the evidence. */
+export const RefusedResponse = ErrorBody.extend({ retryAfterSeconds: z.number().int().positive() });
+export type RefusedResponse = z.infer<typeof RefusedResponse>;
+
 /** GET /v1/orders/next?wait=30 */
 export const NextOrderQuery = z.object({ wait: z.coerce.number().int().min(0).max(60).default(30) });
 export const NextOrderResponse = Order;
@@ -105,9 +112,6 @@ export const FleetSeed = z.object({
   instanceId: z.string(),
 });
 export type FleetSeed = z.infer<typeof FleetSeed>;
-
-export const ErrorBody = z.object({ code: z.string(), message: z.string(), hint: z.string(), details: z.record(z.string(), z.unknown()).optional() });
-export type ErrorBody = z.infer<typeof ErrorBody>;
 
 /** The mark that the agent replaces with its install code in seed files. */
 export const INSTALL_CODE_MARK = '@INSTALL_CODE@';

@@ -78,6 +78,8 @@ export interface AttestationDesk {
 
 /** Whom a session token speaks for. */
 export interface AgentSession {
+  /** Names the token without being it. */
+  readonly id: string;
   readonly deviceId: string;
   readonly nodeName: string;
   readonly run: number | null;

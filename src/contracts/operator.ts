@@ -1,7 +1,7 @@
 /** The operator plane: roles, views and ports. */
 import { z } from 'zod';
 import type { Failure } from '../domain/errors.js';
-import type { RunEnd, RunKind, RunPhase } from '../domain/runs.js';
+import type { Request, RunEnd, RunKind, RunPhase } from '../domain/runs.js';
 import { LIFECYCLE_STATES, type LifecycleState } from '../domain/states.js';
 import type { LifecycleView, OperatorVerb, RunView, VerbAnswer, VerbInput } from './messages.js';
 import type { RunPlan } from './plan.js';
@@ -122,6 +122,22 @@ export interface NodeWorkflows {
 export interface RunPlanner {
   /** @throws the failures of planning: class_unknown, template_invalid, device_invalid, request_refused … */
   plan(deviceId: string, kind: RunKind): Promise<{ plan: RunPlan; phases: readonly RunPhase[]; notes: string[] }>;
+}
+
+/** NetBox, seen from the operator plane: a request is the field in NetBox, nothing else. */
+export interface NetboxRequests {
+  /**
+   * Sets desired_action in the name of a person; null takes it back. Asking for what is asked already changes nothing.
+   * @throws request_pending when the field asks for something else, device_not_found, device_invalid, netbox_conflict, netbox_unreachable
+   */
+  request(deviceId: string, action: Request | null, by: string): Promise<void>;
+}
+
+/** One thing a role needs before it can do its work. */
+export interface ReadyCheck {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly why?: string;
 }
 
 export const VerbBody = z.strictObject({

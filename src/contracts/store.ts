@@ -1,0 +1,170 @@
+/** The store, seen from the activities and the worker's loops. Every method may throw `store_unavailable`. */
+import type { Failure } from '../domain/errors.js';
+import type { Disk } from '../domain/disks.js';
+import type { PowerWord } from '../domain/power.js';
+import type { Request, RunKind, RunPhase } from '../domain/runs.js';
+import type { LifecycleState, NetboxStatus } from '../domain/states.js';
+import type { CommandResult } from './bmc.js';
+import type { Device } from './device.js';
+import type { RunOutcome } from './messages.js';
+import type { AgentAction, OrderReport } from './order.js';
+import type { RunPlan } from './plan.js';
+
+/** Who asks for an effect: the run, and the Temporal run id that speaks for it. */
+export interface FenceRef {
+  readonly deviceId: string;
+  readonly run: number;
+  readonly workflowId: string;
+  readonly temporalRunId: string;
+}
+
+/**
+ * The fence: one Temporal run at a time speaks for a run.
+ * Every method throws `run_closed`, `run_stale` or `installation_mismatch` when the ref may not act.
+ */
+export interface Fence {
+  /** `taken-over`: the run was reset and this is its new Temporal run; open orders, tokens, attempts and permission are void. */
+  enter(ref: FenceRef): Promise<'held' | 'taken-over'>;
+}
+
+export interface DeviceRecord {
+  readonly deviceId: string;
+  readonly name: string;
+  readonly site: string;
+  readonly nodeClass: string | null;
+  readonly state: LifecycleState;
+  readonly stateSince: string;
+  readonly previousState: LifecycleState | null;
+  readonly hold: Failure | null;
+  readonly adopted: boolean;
+  readonly netboxStatus: string | null;
+  readonly nextRequest: Request | null;
+  readonly openRun: { readonly run: number; readonly kind: RunKind; readonly workflowId: string } | null;
+  readonly lastRun: { readonly run: number; readonly kind: RunKind; readonly outcome: RunOutcome; readonly at: string } | null;
+  readonly approvedUuid: string | null;
+}
+
+export interface DeviceStore {
+  find(deviceId: string): Promise<DeviceRecord | null>;
+  /** Registers or refreshes what NetBox says; never touches the state of a known device. */
+  register(device: Device, initial: { state: LifecycleState; adopted: boolean }): Promise<DeviceRecord>;
+  setState(deviceId: string, change: { state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest?: Request | null }): Promise<void>;
+  setNetboxStatus(deviceId: string, status: NetboxStatus | string): Promise<void>;
+  setPower(deviceId: string, power: PowerWord): Promise<void>;
+  approveUuid(deviceId: string, uuid: string, by: string): Promise<void>;
+  /** Devices whose run is open, or that hold a lease: a lifecycle has to be running for each. */
+  withOpenWork(): Promise<string[]>;
+  journal(deviceId: string, run: number | null, kind: 'run' | 'phase' | 'hold' | 'power' | 'order' | 'verb' | 'state' | 'netbox' | 'attestation', text: string, by?: string): Promise<void>;
+  /** The newest `last_updated` the reconcile has read. */
+  reconcileMark(): Promise<string | null>;
+  setReconcileMark(mark: string): Promise<void>;
+}
+
+export interface InstallationStatus {
+  readonly id: string;
+  readonly status: 'pending' | 'confirmed' | 'mismatch';
+  readonly why: string | null;
+}
+
+export interface InstallationStore {
+  read(): Promise<InstallationStatus | null>;
+  /** Written before Temporal is told, so that a crash in between is not a mismatch. */
+  begin(id: string): Promise<void>;
+  confirm(): Promise<void>;
+  /** Voids permissions, tokens, codes and open orders, and holds every device, in one transaction. */
+  mismatch(why: string): Promise<void>;
+  /** A person said that they belong together: takes the id Temporal has. */
+  relink(id: string): Promise<void>;
+  /** Null when the device may be acted on, else why not. */
+  distrust(deviceId: string): Promise<string | null>;
+  adopt(deviceId: string, by: string): Promise<void>;
+  /** Temporal knows more of this device than the store does: the store is older than it. */
+  distrustDevice(deviceId: string, why: string): Promise<void>;
+}
+
+export interface RunStore {
+  /** The open run when there is one, else a new one with the next number. */
+  open(deviceId: string, kind: RunKind): Promise<{ run: number; kind: RunKind; workflowId: string; isNew: boolean }>;
+  nextNumber(deviceId: string): Promise<number>;
+  enterPhase(ref: FenceRef, phase: RunPhase, note: string): Promise<void>;
+  setHold(ref: FenceRef, hold: Failure | null): Promise<void>;
+  pinPlan(ref: FenceRef, plan: RunPlan): Promise<void>;
+  plan(deviceId: string, run: number): Promise<RunPlan | null>;
+  /** `first`: the field may be read now. `again`: it was marked before, and must not be read any more. */
+  isTaken(deviceId: string, run: number): Promise<boolean>;
+  markTaken(ref: FenceRef): Promise<void>;
+  /** First writer wins; withdraws permission, cancels orders, revokes tokens. Returns the outcome that stands. */
+  close(deviceId: string, run: number, outcome: RunOutcome, ref: FenceRef | null): Promise<RunOutcome>;
+}
+
+export interface AttemptStore {
+  /** Closes the run's former attempts and revokes their tokens. */
+  open(ref: FenceRef): Promise<{ bootAttempt: string; number: number }>;
+  /** The accepted attestation of an open attempt of this fence. @throws attempt_superseded */
+  attested(ref: FenceRef, bootAttempt: string): Promise<{ attestationId: string; disks: Disk[]; proof: 'tpm' | 'unproven'; akThumbprint: string } | null>;
+  bootSeen(ref: FenceRef, bootAttempt: string): Promise<boolean>;
+  /** @throws attempt_superseded */
+  assertOpen(ref: FenceRef, bootAttempt: string): Promise<void>;
+  /** An intake attempt: the boot in which the node attested before a run was asked for. */
+  adoptIntake(ref: FenceRef, attestationId: string): Promise<{ bootAttempt: string }>;
+}
+
+export interface PermissionStore {
+  /** Leases or renews. @throws attempt_superseded */
+  lease(ref: FenceRef, bootAttempt: string, seconds: number): Promise<void>;
+  withdraw(ref: FenceRef): Promise<void>;
+}
+
+export type OrderResult =
+  | { readonly kind: 'reported'; readonly report: OrderReport }
+  | { readonly kind: 'unknown'; readonly since: string }
+  | { readonly kind: 'timed-out'; readonly seconds: number }
+  | { readonly kind: 'not-taken'; readonly seconds: number }
+  | { readonly kind: 'cancelled'; readonly why: string };
+
+export interface OrderLedger {
+  /**
+   * Idempotent: the same (run, title, attempt) is the same order. A later attempt gets a new grant.
+   * @param grantUnknown a person said `retry` on the unknown order: grant it again in the same attempt
+   * @throws outcome_unknown when the former grant's outcome is unknown and nobody said `retry`
+   */
+  post(ref: FenceRef, input: { bootAttempt: string; title: string; action: AgentAction; destructive: boolean; timeoutSeconds: number; queueSeconds: number; grantUnknown: string | null }): Promise<{ orderId: string; grant: number }>;
+  /** The result when there is one; else remembers the token to complete. */
+  attach(ref: FenceRef, orderId: string, taskToken: string): Promise<OrderResult | null>;
+  /** The newest result of an order; null while it is open. */
+  result(deviceId: string, orderId: string): Promise<OrderResult | null>;
+  /** A person said that the unknown order was done. */
+  resolveAsDone(ref: FenceRef, orderId: string, by: string): Promise<void>;
+  cancelOpen(ref: FenceRef, why: string): Promise<void>;
+  /** Passes deadlines: not taken, timed out, silent. Called by the worker's keeper. */
+  passDeadlines(agentSilenceSeconds: number): Promise<number>;
+  /** Orders whose activity wants a heartbeat: no heartbeat since `before`. Marks them as heartbeaten. */
+  wantHeartbeat(before: Date): Promise<{ orderId: string; taskToken: string; details: unknown }[]>;
+  /** Temporal no longer wants the order (cancelled or reset): the agent is told at its next progress. */
+  cancelByTemporal(orderId: string): Promise<void>;
+}
+
+export interface PowerStore {
+  /**
+   * Writes the intent before the wire. `again`: an earlier try wrote it; `answer` is what the BMC said, null when the try
+   * died before it knew. @throws as the fence
+   */
+  intend(ref: FenceRef, intent: { id: string; command: string }): Promise<{ kind: 'first' } | { kind: 'again'; answer: CommandResult | null; writtenAt: string }>;
+  answered(id: string, answer: CommandResult): Promise<void>;
+  /** Lease of one BMC. */
+  lock(bmc: string, holder: string, seconds: number): Promise<boolean>;
+  unlock(bmc: string, holder: string): Promise<void>;
+  /** When a power command last went to the BMC of this device; null when never. */
+  lastChangeAt(deviceId: string): Promise<string | null>;
+}
+
+export interface Stores {
+  readonly fence: Fence;
+  readonly devices: DeviceStore;
+  readonly installation: InstallationStore;
+  readonly runs: RunStore;
+  readonly attempts: AttemptStore;
+  readonly permissions: PermissionStore;
+  readonly orders: OrderLedger;
+  readonly power: PowerStore;
+}

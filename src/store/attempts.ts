@@ -1,0 +1,62 @@
+/** Boot attempts: one power-on that a run ordered. Everything that boot causes carries its id. */
+import type { Disk } from '../domain/disks.js';
+import { MetalflowError } from '../domain/errors.js';
+import type { AttemptStore } from '../contracts/store.js';
+import { lockedTransaction, type Db } from './database.js';
+import { assertAttempt, assertHeld, revokeSessions } from './fence.js';
+import { newId } from './ids.js';
+import { appendJournal } from './journal.js';
+
+export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): AttemptStore {
+  return {
+    open: (ref) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertHeld(tx, ref);
+        const at = now();
+        await tx.updateTable('boot_attempt').set({ closed_at: at.toISOString() }).where('device_id', '=', ref.deviceId).where('closed_at', 'is', null).execute();
+        // The next boot revokes the token of the last.
+        await revokeSessions(tx, ref.deviceId, at);
+        const id = newId(at);
+        await tx
+          .insertInto('boot_attempt')
+          .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: at.toISOString(), closed_at: null, boot_seen_at: null, attested_at: null, ak_thumbprint: null })
+          .execute();
+        const { count } = await tx.selectFrom('boot_attempt').select((eb) => eb.fn.countAll<number>().as('count')).where('device_id', '=', ref.deviceId).where('run', '=', ref.run).executeTakeFirstOrThrow();
+        await appendJournal(tx, at, { deviceId: ref.deviceId, run: ref.run, kind: 'boot', text: `boot attempt ${id} opened` });
+        return { bootAttempt: id, number: Number(count) };
+      }),
+
+    attested: (ref, bootAttempt) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertAttempt(tx, ref, bootAttempt);
+        const row = await tx.selectFrom('attestation').selectAll().where('boot_attempt', '=', bootAttempt).where('accepted', '=', 1).orderBy('id', 'desc').executeTakeFirst();
+        if (!row) return null;
+        return { attestationId: row.id, disks: JSON.parse(row.disks ?? '[]') as Disk[], proof: row.proof as 'tpm' | 'unproven', akThumbprint: row.ak_thumbprint };
+      }),
+
+    bootSeen: (ref, bootAttempt) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertAttempt(tx, ref, bootAttempt);
+        const row = await tx.selectFrom('boot_attempt').select('boot_seen_at').where('id', '=', bootAttempt).executeTakeFirstOrThrow();
+        return row.boot_seen_at !== null;
+      }),
+
+    assertOpen: (ref, bootAttempt) => lockedTransaction(db, ref.deviceId, (tx) => assertAttempt(tx, ref, bootAttempt)),
+
+    adoptIntake: (ref, attestationId) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertHeld(tx, ref);
+        const row = await tx.selectFrom('attestation').selectAll().where('id', '=', attestationId).where('device_id', '=', ref.deviceId).where('accepted', '=', 1).executeTakeFirst();
+        if (!row) throw new MetalflowError('attempt_superseded', { attempt: attestationId });
+        const at = now();
+        const id = newId(at);
+        await tx
+          .insertInto('boot_attempt')
+          .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: row.at, closed_at: null, boot_seen_at: row.at, attested_at: row.at, ak_thumbprint: row.ak_thumbprint })
+          .execute();
+        await tx.updateTable('attestation').set({ run: ref.run, boot_attempt: id }).where('id', '=', row.id).execute();
+        await tx.updateTable('session').set({ run: ref.run, boot_attempt: id }).where('device_id', '=', ref.deviceId).where('revoked_at', 'is', null).where('run', 'is', null).execute();
+        return { bootAttempt: id };
+      }),
+  };
+}

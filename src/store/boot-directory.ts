@@ -1,0 +1,69 @@
+/** The store, seen from the boot plane. */
+import { MetalflowError } from '../domain/errors.js';
+import type { LifecycleState } from '../domain/states.js';
+import type { BootDirectory, BootSubject } from '../contracts/boot.js';
+import { runWorkflowId, SIGNALS } from '../contracts/messages.js';
+import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
+import { lockedTransaction, type Db } from './database.js';
+import { distrust } from './installation.js';
+import { appendJournal } from './journal.js';
+import { post } from './outbox.js';
+
+/** A sender's MAC is remembered for this long: addresses are leased again to other machines. */
+const SENDER_SECONDS = 3600;
+
+export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: Db; now: () => Date; woken: () => void; crash?: CrashPoint }): BootDirectory {
+  async function subject(deviceId: string): Promise<BootSubject | null> {
+    const device = await db.selectFrom('device').select(['name', 'state', 'system_uuid', 'open_run']).where('device_id', '=', deviceId).executeTakeFirst();
+    if (!device) return null;
+    const lease = await db.selectFrom('permission').selectAll().where('device_id', '=', deviceId).executeTakeFirst();
+    // A permission is only as good as the run behind it.
+    const isGood = lease && device.open_run === lease.run && (await distrust(db, deviceId)) === null;
+    return {
+      deviceId, name: device.name, state: device.state as LifecycleState, systemUuid: device.system_uuid,
+      permission: isGood ? { run: lease.run, bootAttempt: lease.boot_attempt, expiresAt: lease.expires_at } : null,
+    };
+  }
+
+  async function byMac(mac: string): Promise<BootSubject | null> {
+    const row = await db.selectFrom('device_mac').select('device_id').where('mac', '=', mac).executeTakeFirst();
+    return row ? subject(row.device_id) : null;
+  }
+
+  const guarded = <A extends unknown[], R>(work: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
+    try {
+      return await work(...args);
+    } catch (error) {
+      throw new MetalflowError('store_unavailable', { why: (error as Error).message }, { cause: error });
+    }
+  };
+
+  return {
+    byMac: guarded(byMac),
+    byAddress: guarded(async (address) => {
+      const rows = await db.selectFrom('device_address').select('device_id').where('address', '=', address).execute();
+      if (rows.length === 1) return subject(rows[0]!.device_id);
+      // Two devices with one address: neither may be guessed.
+      if (rows.length > 1) return null;
+      const since = new Date(now().getTime() - SENDER_SECONDS * 1000).toISOString();
+      const sender = await db.selectFrom('sender').select('mac').where('address', '=', address).where('at', '>=', since).executeTakeFirst();
+      return sender ? byMac(sender.mac) : null;
+    }),
+    rememberSender: guarded(async (mac, address) => {
+      const values = { mac, at: now().toISOString() };
+      await db.insertInto('sender').values({ address, ...values }).onConflict((c) => c.column('address').doUpdateSet(values)).execute();
+    }),
+    recordBootSeen: guarded(async (bootAttempt) => {
+      const attempt = await db.selectFrom('boot_attempt').select(['device_id', 'run']).where('id', '=', bootAttempt).executeTakeFirst();
+      if (!attempt) return;
+      await lockedTransaction(db, attempt.device_id, async (tx) => {
+        const seen = await tx.updateTable('boot_attempt').set({ boot_seen_at: now().toISOString() }).where('id', '=', bootAttempt).where('boot_seen_at', 'is', null).where('closed_at', 'is', null).executeTakeFirst();
+        if (seen.numUpdatedRows === 0n) return;
+        await post(tx, now(), { kind: 'signal-run', workflowId: runWorkflowId(attempt.device_id, attempt.run), name: SIGNALS.bootSeen.name, payload: { bootAttempt } });
+        await appendJournal(tx, now(), { deviceId: attempt.device_id, run: attempt.run, kind: 'boot', text: `the node asked for its boot file in attempt ${bootAttempt}` });
+        crash('boot-seen-before-commit');
+      });
+      woken();
+    }),
+  };
+}

@@ -1,0 +1,82 @@
+/** Opens the store: SQLite embedded, PostgreSQL shared. One door, the same queries. */
+import { CompiledQuery, Kysely, Migrator, PostgresDialect, SqliteDialect, SqliteDriver, type DatabaseConnection, type Driver, type Transaction } from 'kysely';
+import SqliteFile from 'libsql';
+import pg from 'pg';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { MetalflowError } from '../domain/errors.js';
+import type { Schema } from './schema.js';
+import * as first from './migrations/0001-first.js';
+
+export type Db = Kysely<Schema>;
+export type Tx = Transaction<Schema>;
+
+const MIGRATIONS = { '0001-first': first };
+
+/** Several processes share the file: a transaction takes the write lock at its start, not in its middle, where it would fail. */
+class ImmediateSqliteDriver extends SqliteDriver {
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+}
+
+class ImmediateSqliteDialect extends SqliteDialect {
+  readonly #open: () => unknown;
+  constructor(open: () => unknown) {
+    super({ database: async () => open() as never });
+    this.#open = open;
+  }
+  override createDriver(): Driver {
+    return new ImmediateSqliteDriver({ database: async () => this.#open() as never });
+  }
+}
+
+function openSqlite(file: string): unknown {
+  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const database = new SqliteFile(file);
+  database.pragma('journal_mode = WAL');
+  // Committed means on the disk: a report is answered OK only then.
+  database.pragma('synchronous = FULL');
+  database.pragma('busy_timeout = 10000');
+  return database;
+}
+
+/**
+ * @param url `sqlite:<path>` or `postgres://…`
+ * @throws store_unavailable
+ */
+export async function openDatabase(url: string): Promise<Db> {
+  const dialect = url.startsWith('sqlite:')
+    ? new ImmediateSqliteDialect(() => openSqlite(url.slice('sqlite:'.length)))
+    : new PostgresDialect({ pool: new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 5000 }) });
+  const db = new Kysely<Schema>({ dialect });
+  try {
+    await migrate(db);
+  } catch (error) {
+    await db.destroy().catch(() => undefined);
+    throw new MetalflowError('store_unavailable', { why: (error as Error).message }, { cause: error });
+  }
+  return db;
+}
+
+async function migrate(db: Db): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } });
+  // Two roles may start at once on one SQLite file; the second finds the work done.
+  for (let attempt = 1; ; attempt++) {
+    const { error } = await migrator.migrateToLatest();
+    if (!error) return;
+    if (attempt === 5) throw error;
+    await new Promise((resolve) => setTimeout(resolve, 100 * attempt));
+  }
+}
+
+/**
+ * Runs `work` in one transaction that first locks the device's row, so that two writers of one device are one after the
+ * other on either database. (`select … for update` is not in SQLite; an update that changes nothing locks in both.)
+ */
+export async function lockedTransaction<R>(db: Db, deviceId: string, work: (tx: Tx) => Promise<R>): Promise<R> {
+  return db.transaction().execute(async (tx) => {
+    await tx.updateTable('device').set((eb) => ({ name: eb.ref('name') })).where('device_id', '=', deviceId).execute();
+    return work(tx);
+  });
+}

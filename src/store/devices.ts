@@ -1,0 +1,104 @@
+/** Devices: what NetBox says of them, the state of their lifecycle, and what we last wrote back. */
+import type { Failure } from '../domain/errors.js';
+import type { Request, RunKind } from '../domain/runs.js';
+import type { LifecycleState } from '../domain/states.js';
+import type { Device } from '../contracts/device.js';
+import type { RunOutcome } from '../contracts/messages.js';
+import type { DeviceRecord, DeviceStore } from '../contracts/store.js';
+import { lockedTransaction, type Db, type Tx } from './database.js';
+import { epochForNewDevice } from './installation.js';
+import { appendJournal } from './journal.js';
+
+const MARK_DEVICE = 'netbox-reconcile';
+
+export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): DeviceStore {
+  const find = (deviceId: string): Promise<DeviceRecord | null> => readDevice(db, deviceId);
+  return {
+    find,
+    register: (device, initial) =>
+      lockedTransaction(db, device.id, async (tx) => {
+        const facts = { name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk };
+        await tx
+          .insertInto('device')
+          .values({
+            device_id: device.id, ...facts, state: initial.state, state_since: now().toISOString(), previous_state: null, hold: null, adopted: initial.adopted ? 1 : 0,
+            netbox_status: device.status, next_request: null, power: 'unknown', power_at: null, proof: null, approved_uuid: null, next_run: 1, open_run: null,
+            adopted_epoch: await epochForNewDevice(tx),
+          })
+          .onConflict((c) => c.column('device_id').doUpdateSet(facts))
+          .execute();
+        await replaceInterfaces(tx, device);
+        return (await readDevice(tx, device.id))!;
+      }),
+    setState: (deviceId, change) =>
+      lockedTransaction(db, deviceId, async (tx) => {
+        const before = await tx.selectFrom('device').select(['state', 'hold']).where('device_id', '=', deviceId).executeTakeFirst();
+        if (!before) return;
+        const hold = change.hold ? JSON.stringify(change.hold) : null;
+        const moved = before.state !== change.state;
+        await tx
+          .updateTable('device')
+          .set({
+            state: change.state, previous_state: change.previousState, hold,
+            ...(moved && { state_since: now().toISOString() }),
+            ...(change.nextRequest !== undefined && { next_request: change.nextRequest }),
+          })
+          .where('device_id', '=', deviceId)
+          .execute();
+        if (moved) await appendJournal(tx, now(), { deviceId, run: null, kind: 'state', text: `${before.state} → ${change.state}: ${change.because}` });
+        else if (hold && hold !== before.hold) await appendJournal(tx, now(), { deviceId, run: null, kind: 'hold', text: change.hold!.message });
+      }),
+    async setNetboxStatus(deviceId, status) {
+      await db.updateTable('device').set({ netbox_status: status }).where('device_id', '=', deviceId).execute();
+    },
+    async setPower(deviceId, power) {
+      await db.updateTable('device').set({ power, power_at: now().toISOString() }).where('device_id', '=', deviceId).execute();
+    },
+    approveUuid: (deviceId, uuid, by) =>
+      lockedTransaction(db, deviceId, async (tx) => {
+        await tx.updateTable('device').set({ approved_uuid: uuid }).where('device_id', '=', deviceId).execute();
+        await appendJournal(tx, now(), { deviceId, run: null, kind: 'verb', text: `the machine behind the BMC was approved as this device (UUID ${uuid || 'unreadable'})`, by });
+      }),
+    async withOpenWork() {
+      const open = await db.selectFrom('device').select('device_id').where('open_run', 'is not', null).execute();
+      const leased = await db.selectFrom('permission').select('device_id').execute();
+      return [...new Set([...open, ...leased].map((row) => row.device_id))];
+    },
+    async journal(deviceId, run, kind, text, by) {
+      await appendJournal(db, now(), { deviceId, run, kind, text, ...(by && { by }) });
+    },
+    async reconcileMark() {
+      const row = await db.selectFrom('hook').select('last_updated').where('device_id', '=', MARK_DEVICE).executeTakeFirst();
+      return row?.last_updated ?? null;
+    },
+    async setReconcileMark(mark) {
+      const values = { last_updated: mark, digest: '' };
+      await db.insertInto('hook').values({ device_id: MARK_DEVICE, ...values }).onConflict((c) => c.column('device_id').doUpdateSet(values)).execute();
+    },
+  };
+}
+
+async function replaceInterfaces(tx: Tx, device: Device): Promise<void> {
+  await tx.deleteFrom('device_mac').where('device_id', '=', device.id).execute();
+  for (const mac of device.macs) {
+    // A MAC that moved to another device belongs to the one read last.
+    await tx.insertInto('device_mac').values({ mac, device_id: device.id }).onConflict((c) => c.column('mac').doUpdateSet({ device_id: device.id })).execute();
+  }
+  await tx.deleteFrom('device_address').where('device_id', '=', device.id).execute();
+  for (const address of device.addresses) await tx.insertInto('device_address').values({ address, device_id: device.id }).onConflict((c) => c.doNothing()).execute();
+}
+
+async function readDevice(db: Db | Tx, deviceId: string): Promise<DeviceRecord | null> {
+  const row = await db.selectFrom('device').selectAll().where('device_id', '=', deviceId).executeTakeFirst();
+  if (!row) return null;
+  const open = row.open_run === null ? null : await db.selectFrom('run').select(['number', 'kind', 'workflow_id']).where('device_id', '=', deviceId).where('number', '=', row.open_run).executeTakeFirst();
+  const last = await db.selectFrom('run').select(['number', 'kind', 'outcome', 'closed_at']).where('device_id', '=', deviceId).where('closed_at', 'is not', null).orderBy('number', 'desc').executeTakeFirst();
+  return {
+    deviceId: row.device_id, name: row.name, site: row.site, nodeClass: row.node_class,
+    state: row.state as LifecycleState, stateSince: row.state_since, previousState: row.previous_state as LifecycleState | null,
+    hold: row.hold ? (JSON.parse(row.hold) as Failure) : null, adopted: row.adopted === 1, netboxStatus: row.netbox_status,
+    nextRequest: row.next_request as Request | null, approvedUuid: row.approved_uuid,
+    openRun: open ? { run: open.number, kind: open.kind as RunKind, workflowId: open.workflow_id } : null,
+    lastRun: last ? { run: last.number, kind: last.kind as RunKind, outcome: JSON.parse(last.outcome!) as RunOutcome, at: last.closed_at! } : null,
+  };
+}

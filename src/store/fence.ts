@@ -1,0 +1,70 @@
+/**
+ * One fence a run: the Temporal run id that may act for it. A reset makes a new Temporal run of the same workflow id; its first
+ * activity takes the fence over and voids what the former one had opened. Anything older is refused.
+ */
+import { MetalflowError } from '../domain/errors.js';
+import { OPEN_ORDER_STATES } from '../domain/actions.js';
+import type { Fence, FenceRef } from '../contracts/store.js';
+import type { TemporalPort } from '../contracts/temporal-port.js';
+import { lockedTransaction, type Db, type Tx } from './database.js';
+import { assertTrusted } from './installation.js';
+import { appendJournal } from './journal.js';
+
+export function createFence({ db, temporal, now }: { db: Db; temporal: Pick<TemporalPort, 'look'>; now: () => Date }): Fence {
+  return {
+    async enter(ref) {
+      const holder = await holderOf(db, ref);
+      if (holder === ref.temporalRunId) return 'held';
+      if (holder !== null) {
+        // Only Temporal knows which of the two is the run's present self.
+        const look = await temporal.look(ref.workflowId);
+        if (look.kind !== 'running' || look.runId !== ref.temporalRunId) throw new MetalflowError('run_stale');
+      }
+      return lockedTransaction(db, ref.deviceId, async (tx) => {
+        const current = await holderOf(tx, ref);
+        if (current === ref.temporalRunId) return 'held';
+        if (current !== holder) throw new MetalflowError('run_stale');
+        await tx.updateTable('run').set({ fence: ref.temporalRunId }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
+        if (holder === null) return 'held';
+        await voidWhatIsOpen(tx, ref.deviceId, now(), 'the run was reset');
+        await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'fence', text: `the run was reset: Temporal run ${ref.temporalRunId} took over from ${holder}; its orders, tokens, attempt and permission are void` });
+        return 'taken-over';
+      });
+    },
+  };
+}
+
+/** The Temporal run that holds the fence of an open run. */
+async function holderOf(db: Db | Tx, ref: FenceRef): Promise<string | null> {
+  const run = await db.selectFrom('run').select(['fence', 'closed_at']).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).executeTakeFirst();
+  if (!run) throw new MetalflowError('installation_mismatch', { why: `the store has no run ${ref.run} of device ${ref.deviceId}` });
+  if (run.closed_at) throw new MetalflowError('run_closed');
+  await assertTrusted(db, ref.deviceId);
+  return run.fence;
+}
+
+/** Inside the transaction of an effect: the ref holds the fence still. */
+export async function assertHeld(tx: Tx, ref: FenceRef): Promise<void> {
+  if ((await holderOf(tx, ref)) !== ref.temporalRunId) throw new MetalflowError('run_stale');
+}
+
+/** Inside the transaction of an effect: the attempt is open, and this fence opened it. */
+export async function assertAttempt(tx: Tx, ref: FenceRef, bootAttempt: string): Promise<void> {
+  await assertHeld(tx, ref);
+  const attempt = await tx.selectFrom('boot_attempt').select(['fence', 'closed_at', 'device_id', 'run']).where('id', '=', bootAttempt).executeTakeFirst();
+  const isOurs = attempt && attempt.closed_at === null && attempt.fence === ref.temporalRunId && attempt.device_id === ref.deviceId && attempt.run === ref.run;
+  if (!isOurs) throw new MetalflowError('attempt_superseded', { attempt: bootAttempt });
+}
+
+/** Orders cancelled, tokens revoked, attempts closed, permission gone. Install codes live on: an installed system may still come. */
+export async function voidWhatIsOpen(tx: Tx, deviceId: string, at: Date, why: string): Promise<void> {
+  const instant = at.toISOString();
+  await tx.updateTable('agent_order').set({ state: 'cancelled', closed_why: why, task_token: null }).where('device_id', '=', deviceId).where('state', 'in', [...OPEN_ORDER_STATES]).execute();
+  await revokeSessions(tx, deviceId, at);
+  await tx.updateTable('boot_attempt').set({ closed_at: instant }).where('device_id', '=', deviceId).where('closed_at', 'is', null).execute();
+  await tx.deleteFrom('permission').where('device_id', '=', deviceId).execute();
+}
+
+export async function revokeSessions(tx: Tx, deviceId: string, at: Date): Promise<void> {
+  await tx.updateTable('session').set({ revoked_at: at.toISOString() }).where('device_id', '=', deviceId).where('revoked_at', 'is', null).execute();
+}

@@ -1,0 +1,73 @@
+/** The store's doors, one a plane. */
+import { DEFAULT_LIMITS, type Limits } from '../domain/limits.js';
+import type { AttestationDesk, OrderDesk, SeedDesk } from '../contracts/agent-desk.js';
+import type { BootDirectory } from '../contracts/boot.js';
+import type { HookLedger, NodeDirectory } from '../contracts/operator.js';
+import type { Stores } from '../contracts/store.js';
+import type { TemporalPort } from '../contracts/temporal-port.js';
+import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
+import { createAttestationDesk } from './attestation-desk.js';
+import { createAttemptStore } from './attempts.js';
+import { createBell } from './bell.js';
+import { createBootDirectory } from './boot-directory.js';
+import type { Db } from './database.js';
+import { createDeviceStore } from './devices.js';
+import { createFence } from './fence.js';
+import { createInstallationStore } from './installation.js';
+import { createHookLedger, createNodeDirectory } from './node-directory.js';
+import { createOrderDesk } from './order-desk.js';
+import { createOrderLedger } from './orders.js';
+import { createOutbox, type Outbox } from './outbox.js';
+import { createPermissionStore } from './permissions.js';
+import { createPowerStore } from './power.js';
+import { createRunStore } from './runs.js';
+import { createSeedDesk } from './seed-desk.js';
+
+export { openDatabase, type Db } from './database.js';
+export type { Outbox, OutboxMessage, OutboxRow } from './outbox.js';
+
+export interface Store extends Stores {
+  readonly outbox: Outbox;
+  readonly boot: BootDirectory;
+  readonly attestation: AttestationDesk;
+  readonly orderDesk: OrderDesk;
+  readonly seeds: SeedDesk;
+  readonly nodes: NodeDirectory;
+  readonly hooks: HookLedger;
+  close(): Promise<void>;
+}
+
+export interface StoreDeps {
+  readonly db: Db;
+  /** Only the worker role has one; the planes never ask Temporal. */
+  readonly temporal: Pick<TemporalPort, 'look'>;
+  readonly now?: () => Date;
+  readonly limits?: Limits;
+  /** Called when a row was put into the outbox, so that a deliverer in the same process need not wait for its next look. */
+  readonly woken?: () => void;
+  readonly crash?: CrashPoint;
+}
+
+export function createStore({ db, temporal, now = () => new Date(), limits = DEFAULT_LIMITS, woken = () => undefined, crash = noCrash }: StoreDeps): Store {
+  const bell = createBell();
+  const base = { db, now };
+  const plane = { ...base, woken, crash, limits };
+  return {
+    fence: createFence({ ...base, temporal }),
+    devices: createDeviceStore(base),
+    installation: createInstallationStore(base),
+    runs: createRunStore(base),
+    attempts: createAttemptStore(base),
+    permissions: createPermissionStore(base),
+    orders: createOrderLedger({ ...base, changed: bell.ring, crash }),
+    power: createPowerStore(base),
+    outbox: createOutbox(base),
+    boot: createBootDirectory(plane),
+    attestation: createAttestationDesk(plane),
+    orderDesk: createOrderDesk({ ...plane, bell }),
+    seeds: createSeedDesk(plane),
+    nodes: createNodeDirectory(base),
+    hooks: createHookLedger({ db }),
+    close: () => db.destroy(),
+  };
+}

@@ -1,0 +1,42 @@
+/** Power intents (written before the wire) and the lease on one BMC. */
+import type { CommandResult } from '../contracts/bmc.js';
+import type { PowerStore } from '../contracts/store.js';
+import { lockedTransaction, type Db } from './database.js';
+import { assertHeld } from './fence.js';
+
+export function createPowerStore({ db, now }: { db: Db; now: () => Date }): PowerStore {
+  return {
+    intend: (ref, intent) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertHeld(tx, ref);
+        const row = await tx.selectFrom('power_intent').selectAll().where('id', '=', intent.id).executeTakeFirst();
+        if (row) return { kind: 'again', answer: row.answer === null ? null : (JSON.parse(row.answer) as CommandResult), writtenAt: row.written_at };
+        await tx
+          .insertInto('power_intent')
+          .values({ id: intent.id, device_id: ref.deviceId, run: ref.run, command: intent.command, written_at: now().toISOString(), answered_at: null, answer: null })
+          .execute();
+        return { kind: 'first' };
+      }),
+    async answered(id, answer) {
+      await db.updateTable('power_intent').set({ answered_at: now().toISOString(), answer: JSON.stringify(answer) }).where('id', '=', id).execute();
+    },
+    async lock(bmc, holder, seconds) {
+      const at = now();
+      const lease = { holder, expires_at: new Date(at.getTime() + seconds * 1000).toISOString() };
+      const taken = await db
+        .insertInto('bmc_lock')
+        .values({ bmc, ...lease })
+        .onConflict((c) => c.column('bmc').doUpdateSet(lease).where((eb) => eb.or([eb('bmc_lock.expires_at', '<', at.toISOString()), eb('bmc_lock.holder', '=', holder)])))
+        .returning('bmc')
+        .executeTakeFirst();
+      return taken !== undefined;
+    },
+    async unlock(bmc, holder) {
+      await db.deleteFrom('bmc_lock').where('bmc', '=', bmc).where('holder', '=', holder).execute();
+    },
+    async lastChangeAt(deviceId) {
+      const row = await db.selectFrom('power_intent').select('written_at').where('device_id', '=', deviceId).where('command', 'in', ['off', 'on']).orderBy('written_at', 'desc').executeTakeFirst();
+      return row?.written_at ?? null;
+    },
+  };
+}

@@ -1,0 +1,93 @@
+/** Runs: their numbers, phases, plans, and the one outcome that stands. */
+import type { RunKind } from '../domain/runs.js';
+import { runWorkflowId, type RunOutcome } from '../contracts/messages.js';
+import type { RunPlan } from '../contracts/plan.js';
+import type { RunStore } from '../contracts/store.js';
+import { lockedTransaction, type Db } from './database.js';
+import { assertHeld, voidWhatIsOpen } from './fence.js';
+import { assertTrusted } from './installation.js';
+import { appendJournal } from './journal.js';
+
+export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunStore {
+  return {
+    open: (deviceId, kind) =>
+      lockedTransaction(db, deviceId, async (tx) => {
+        await assertTrusted(tx, deviceId);
+        const device = await tx.selectFrom('device').select(['next_run', 'open_run']).where('device_id', '=', deviceId).executeTakeFirstOrThrow();
+        if (device.open_run !== null) {
+          const open = await tx.selectFrom('run').select(['number', 'kind', 'workflow_id']).where('device_id', '=', deviceId).where('number', '=', device.open_run).executeTakeFirstOrThrow();
+          return { run: open.number, kind: open.kind as RunKind, workflowId: open.workflow_id, isNew: false };
+        }
+        const run = device.next_run;
+        const workflowId = runWorkflowId(deviceId, run);
+        const at = now().toISOString();
+        await tx
+          .insertInto('run')
+          .values({
+            device_id: deviceId, number: run, kind, workflow_id: workflowId, fence: null, opened_at: at, closed_at: null, phase: 'planning', phase_since: at, hold: null,
+            plan: null, taken_at: null, destroyed: 0, outcome: null,
+          })
+          .execute();
+        // The number is spent here, whatever becomes of the run.
+        await tx.updateTable('device').set({ next_run: run + 1, open_run: run }).where('device_id', '=', deviceId).execute();
+        await appendJournal(tx, now(), { deviceId, run, kind: 'run', text: `run ${run} (${kind}) opened` });
+        return { run, kind, workflowId, isNew: true };
+      }),
+
+    async nextNumber(deviceId) {
+      const row = await db.selectFrom('device').select('next_run').where('device_id', '=', deviceId).executeTakeFirst();
+      return row?.next_run ?? 1;
+    },
+
+    enterPhase: (ref, phase, note) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertHeld(tx, ref);
+        await tx.updateTable('run').set({ phase, phase_since: now().toISOString(), hold: null }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
+        await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'phase', text: note ? `${phase}: ${note}` : phase });
+      }),
+
+    setHold: (ref, hold) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertHeld(tx, ref);
+        await tx.updateTable('run').set({ hold: hold && JSON.stringify(hold) }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
+        await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'hold', text: hold ? `held (${hold.code}): ${hold.message}` : 'the hold ended' });
+      }),
+
+    pinPlan: (ref, plan) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertHeld(tx, ref);
+        await tx.updateTable('run').set({ plan: JSON.stringify(plan) }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
+      }),
+
+    async plan(deviceId, run) {
+      const row = await db.selectFrom('run').select('plan').where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
+      return row?.plan ? (JSON.parse(row.plan) as RunPlan) : null;
+    },
+
+    async isTaken(deviceId, run) {
+      const row = await db.selectFrom('run').select('taken_at').where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
+      return row?.taken_at != null;
+    },
+
+    markTaken: (ref) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertHeld(tx, ref);
+        await tx.updateTable('run').set({ taken_at: now().toISOString() }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).where('taken_at', 'is', null).execute();
+      }),
+
+    close: (deviceId, run, outcome, ref) =>
+      lockedTransaction(db, deviceId, async (tx) => {
+        const row = await tx.selectFrom('run').select(['outcome', 'destroyed', 'kind']).where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirstOrThrow();
+        if (row.outcome) return JSON.parse(row.outcome) as RunOutcome;
+        if (ref) await assertHeld(tx, ref);
+        const standing: RunOutcome = { ...outcome, destroyed: row.destroyed === 1 };
+        await voidWhatIsOpen(tx, deviceId, now(), `run ${run} ended: ${outcome.end}`);
+        // The code of an installed system lives on; one whose install did not end well must not.
+        if (outcome.end !== 'done') await tx.updateTable('install_code').set({ revoked_at: now().toISOString() }).where('device_id', '=', deviceId).where('run', '=', run).where('revoked_at', 'is', null).execute();
+        await tx.updateTable('run').set({ outcome: JSON.stringify(standing), closed_at: now().toISOString(), hold: null }).where('device_id', '=', deviceId).where('number', '=', run).execute();
+        await tx.updateTable('device').set({ open_run: null }).where('device_id', '=', deviceId).where('open_run', '=', run).execute();
+        await appendJournal(tx, now(), { deviceId, run, kind: 'run', text: `run ${run} (${row.kind}) ended: ${outcome.end}${outcome.failure ? ` (${outcome.failure.code}): ${outcome.failure.message}` : ''}` });
+        return standing;
+      }),
+  };
+}
