@@ -1,0 +1,87 @@
+/** Reads custom fields. Absent, null and blank are the same: not set. What cannot be read names its field. */
+import { BMC_TYPES, type BmcAddress } from '../contracts/device.js';
+import { rawChoice } from '../domain/desired-action.js';
+import { MetalflowError } from '../domain/errors.js';
+import { isOneOf } from '../domain/states.js';
+import { parseUuid } from '../domain/uuid.js';
+
+export type CustomFields = Readonly<Record<string, unknown>>;
+
+export const fieldInvalid = (field: string, what: string): MetalflowError => new MetalflowError('device_invalid', { field, what });
+
+/** Text of a text or select field, without blanks around it; null when it is not set. @throws device_invalid */
+export function readText(fields: CustomFields, name: string): string | null {
+  const raw = rawChoice(fields[name]);
+  if (raw === undefined || raw === null) return null;
+  if (typeof raw !== 'string') throw fieldInvalid(name, `holds ${JSON.stringify(raw).slice(0, 100)}, which is no text`);
+  return raw.trim() || null;
+}
+
+/** The machine's UUID; null when it is not set, or holds what vendors leave when they set none. @throws device_invalid */
+export function readSystemUuid(fields: CustomFields): string | null {
+  const text = readText(fields, 'system_uuid');
+  if (text === null) return null;
+  const uuid = parseUuid(text);
+  const unset = /^(?:[0-]+|[f-]+)$/i.test(text) && text.length === 36;
+  if (uuid === null && !unset) throw fieldInvalid('system_uuid', `holds ${text.slice(0, 60)}, which is no UUID`);
+  return uuid;
+}
+
+/**
+ * Serials or WWNs of a disk list: a JSON list (of a JSON field, or as text), or text with commas, blanks or new lines
+ * between. A serial that holds a blank can only be written in a JSON list.
+ * @throws device_invalid
+ */
+export function readDiskList(fields: CustomFields, name: string): string[] {
+  const raw = fields[name];
+  if (raw === undefined || raw === null) return [];
+  const list = typeof raw === 'string' ? splitText(raw, name) : raw;
+  if (!Array.isArray(list)) throw fieldInvalid(name, 'is neither a list nor text');
+  const ids = list.map((entry: unknown) => {
+    const id = rawChoice(entry);
+    if (typeof id !== 'string' || id.trim() === '') throw fieldInvalid(name, `holds ${JSON.stringify(entry).slice(0, 60)}, which is no serial or WWN`);
+    return id.trim();
+  });
+  return [...new Set(ids)];
+}
+
+function splitText(text: string, name: string): unknown {
+  if (!text.trimStart().startsWith('[')) return text.split(/[\s,]+/).filter((part) => part !== '');
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Split at blanks it would become serials with brackets in them, and nobody would see why no disk matches.
+    throw fieldInvalid(name, 'starts like a JSON list and is none');
+  }
+}
+
+/**
+ * Where the BMC answers: `bmc_type`, the device's oob_ip, and `metalflow.bmc_port` of its config context when the port is
+ * not the type's own (a port is no property of an address in NetBox, and a context can hold one for a whole rack).
+ * null when no type is set, or no address. A `manual` BMC needs none.
+ * @throws device_invalid
+ */
+export function readBmc(fields: CustomFields, oobAddress: string | null, configContext: unknown): BmcAddress | null {
+  const type = readText(fields, 'bmc_type');
+  if (type === null) return null;
+  if (!isOneOf(BMC_TYPES, type)) throw fieldInvalid('bmc_type', `holds ${type.slice(0, 60)}; known are ${BMC_TYPES.join(', ')}`);
+  if (type === 'manual') return { type, host: '' };
+  if (oobAddress === null) return null;
+  const port = readBmcPort(configContext);
+  return { type, host: withoutPrefix(oobAddress), ...(port !== null && { port }) };
+}
+
+function readBmcPort(configContext: unknown): number | null {
+  const port = member(member(configContext, 'metalflow'), 'bmc_port');
+  if (port === undefined || port === null) return null;
+  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw fieldInvalid('config_context.metalflow.bmc_port', `holds ${JSON.stringify(port).slice(0, 60)}, which is no TCP port`);
+  }
+  return port;
+}
+
+const member = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+
+/** `192.0.2.10` of `192.0.2.10/24`. */
+export const withoutPrefix = (address: string): string => address.split('/')[0]!;

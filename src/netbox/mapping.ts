@@ -1,0 +1,62 @@
+/** A NetBox device, as metalflow reads it. Pure: REST representations in, a contract out. */
+import { Device } from '../contracts/device.js';
+import { readDesiredAction } from '../domain/desired-action.js';
+import { canonicalInstant } from '../domain/instant.js';
+import { fieldInvalid, readBmc, readDiskList, readSystemUuid, readText, withoutPrefix } from './custom-fields.js';
+import type { RestAddress, RestDevice, RestInterface } from './shapes.js';
+
+/** What hangs on the device's interfaces; NetBox keeps it in objects of their own. */
+export interface Wiring {
+  readonly macs: readonly string[];
+  readonly addresses: readonly string[];
+}
+
+/** Every MAC and address but those of the BMC: `mgmt_only` interfaces, and the device's oob_ip wherever it is assigned. */
+export function toWiring(device: RestDevice, interfaces: readonly RestInterface[], addresses: readonly RestAddress[]): Wiring {
+  const hosts = interfaces.filter((one) => !one.mgmt_only);
+  const managed = new Set(interfaces.filter((one) => one.mgmt_only).map((one) => one.id));
+  const isBmcs = (one: RestAddress): boolean =>
+    one.id === device.oob_ip?.id || (one.assigned_object_type === 'dcim.interface' && managed.has(one.assigned_object_id ?? -1));
+  return {
+    macs: [...new Set(hosts.flatMap(macsOf).map((mac) => mac.toLowerCase()))],
+    addresses: [...new Set(addresses.filter((one) => !isBmcs(one)).map((one) => withoutPrefix(one.address)))],
+  };
+}
+
+const macsOf = (one: RestInterface): string[] => [...(one.mac_addresses ?? []).map(({ mac_address }) => mac_address), ...(one.mac_address ? [one.mac_address] : [])];
+
+/** Names of Device's members that a person knows by another name in NetBox. */
+const NETBOX_NAMES: Readonly<Record<string, string>> = {
+  nodeClass: 'node_class', rootDisk: 'root_disk', wipeDisks: 'wipe_disks', tpmEk: 'tpm_ek', systemUuid: 'system_uuid',
+  bmc: 'oob_ip', macs: 'interfaces', addresses: 'ip_addresses', lastUpdated: 'last_updated',
+};
+
+/** @throws device_invalid naming the NetBox field */
+export function toDevice(rest: RestDevice, wiring: Wiring, etag: string | null): Device {
+  const fields = rest.custom_fields;
+  if (!rest.name) throw fieldInvalid('name', 'is empty');
+  const asked = readDesiredAction(fields.desired_action);
+  const candidate = {
+    id: String(rest.id),
+    name: rest.name,
+    status: rest.status,
+    site: rest.site.slug,
+    nodeClass: readText(fields, 'node_class'),
+    desiredAction: asked.action,
+    unknownAction: asked.unknown,
+    systemUuid: readSystemUuid(fields),
+    rootDisk: readText(fields, 'root_disk'),
+    wipeDisks: readDiskList(fields, 'wipe_disks'),
+    tpmEk: readText(fields, 'tpm_ek'),
+    bmc: readBmc(fields, rest.oob_ip?.address ?? null, rest.config_context),
+    macs: wiring.macs,
+    addresses: wiring.addresses,
+    lastUpdated: canonicalInstant(rest.last_updated) ?? rest.last_updated,
+    etag,
+  };
+  const device = Device.safeParse(candidate);
+  if (device.success) return device.data;
+  const issue = device.error.issues[0]!;
+  const member = String(issue.path[0] ?? '');
+  throw fieldInvalid(NETBOX_NAMES[member] ?? member, issue.message);
+}
