@@ -1,0 +1,1 @@
+export { createTemplateCatalog } from './template-catalog.js';
