@@ -1,0 +1,71 @@
+/** SHA-256 of assets, for their ETag: hashed once a version, one at a time, never longer waited for than a client would. */
+import { createHash } from 'node:crypto';
+import type { Logger } from '../../telemetry/log.js';
+import type { BootFile, BootFiles } from '../files.js';
+
+export interface Digests {
+  /** 64 hex digits, or null while a large file is still being hashed; ask again with the next request. */
+  of(file: BootFile): Promise<string | null>;
+}
+
+const CHUNK = 1024 * 1024;
+const MOST_KEPT = 10_000;
+
+/** @param patienceMs how long a request waits for a hash; below the first byte's time-out of common clients */
+export function createDigests({ files, log, patienceMs = 2000 }: { files: BootFiles; log: Logger; patienceMs?: number }): Digests {
+  const kept = new Map<string, Promise<string | null>>();
+  let queue: Promise<unknown> = Promise.resolve();
+
+  async function hash(name: string, version: string): Promise<string | null> {
+    // Opened anew: the request's own file is closed when its answer is sent.
+    const file = await files.open(name);
+    if (!file) return null;
+    try {
+      if (file.version !== version) return null;
+      const sum = createHash('sha256');
+      for (let at = 0; at < file.size; ) {
+        const bytes = await file.read(at, Math.min(CHUNK, file.size - at));
+        if (bytes.length === 0) return null;
+        sum.update(bytes);
+        at += bytes.length;
+      }
+      return sum.digest('hex');
+    } finally {
+      await file.close();
+    }
+  }
+
+  function started(file: BootFile): Promise<string | null> {
+    const key = `${file.name}\0${file.version}`;
+    const known = kept.get(key);
+    if (known) return known;
+    if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value!);
+    const hashing = queue
+      .then(() => hash(file.name, file.version))
+      .catch((error: Error) => {
+        log.warn({ name: file.name, reason: error.message }, 'an asset cannot be hashed');
+        return null;
+      })
+      .then((digest) => {
+        if (digest === null) kept.delete(key);
+        return digest;
+      });
+    queue = hashing;
+    kept.set(key, hashing);
+    return hashing;
+  }
+
+  return {
+    async of(file) {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<null>((resolve) => {
+        timer = setTimeout(() => resolve(null), patienceMs);
+      });
+      try {
+        return await Promise.race([started(file), late]);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}

@@ -1,0 +1,157 @@
+/** The boot plane over HTTP: iPXE scripts, the netboot system and class images. Every bootable byte asks the gate first. */
+import { setTimeout } from 'node:timers/promises';
+import { z } from 'zod';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { BootDecision, BootDirectory, BootGate, BootRequest } from '../contracts/boot.js';
+import { isMetalflowError, MetalflowError } from '../domain/errors.js';
+import { normalizeMac } from '../domain/mac.js';
+import { createHttpServer, type HttpServer } from '../telemetry/http.js';
+import type { Logger } from '../telemetry/log.js';
+import { createDigests } from './assets/digests.js';
+import { sendFile, type Caching } from './assets/send.js';
+import { createBootFiles, type BootFiles } from './files.js';
+import { bootDiskScript, netbootScript } from './ipxe/scripts.js';
+import type { NodeMac } from './ipxe/script.js';
+import { within } from './patience.js';
+import { plainAddress } from './sender.js';
+import type { BootSettings } from './settings.js';
+import { readName } from './tftp/names.js';
+
+/** How a node's own programs name their MAC; iPXE uses the query `mac`. */
+export const BOOT_MAC_HEADER = 'x-metalflow-boot-mac';
+/** Below the assets folder, and not bootable by itself. */
+const IMAGES = 'images/';
+const STORE_MS = 1500;
+const RECORD_TRIES = 3;
+const RECORD_AGAIN_MS = 200;
+const MOST_CONNECTIONS = 4096;
+
+export interface BootHttpDeps {
+  readonly gate: BootGate;
+  readonly directory: Pick<BootDirectory, 'rememberSender' | 'recordBootSeen'>;
+  readonly settings: BootSettings;
+  /** Folder of the netboot system and, below `images/`, of class images. */
+  readonly assetsDir: string;
+  /** The iPXE programs, the same as over TFTP. */
+  readonly binaries: BootFiles;
+  readonly log: Logger;
+  /** Resolves when the plane can answer as it should; rejects with the reason. */
+  readonly ready: () => Promise<void>;
+  readonly trustedProxies?: readonly string[];
+}
+
+/** The plane's server, not listening yet. */
+export function createBootHttp({ gate, directory, settings, assetsDir, binaries, log, ready, trustedProxies }: BootHttpDeps): HttpServer {
+  const server = createHttpServer({ log, trustedProxies });
+  server.server.maxConnections = MOST_CONNECTIONS;
+  const assets = createBootFiles({ roots: [assetsDir], log });
+  const assetDigests = createDigests({ files: assets, log });
+  const binaryDigests = createDigests({ files: binaries, log });
+
+  server.get('/healthz', async () => ({ status: 'ok' }));
+  server.get('/readyz', async () => {
+    await within(STORE_MS, ready);
+    return { status: 'ready' };
+  });
+
+  // HEAD would be taken for a boot; without a route of its own fastify makes it from GET.
+  server.get('/ipxe/script/:mac/auto.ipxe', { exposeHeadRoute: false, schema: { params: z.object({ mac: z.string() }) } }, async (request, reply) => {
+    const mac = normalizeMac(request.params.mac);
+    return sendScript(request, reply, { kind: 'known', mac });
+  });
+  server.get('/auto.ipxe', { exposeHeadRoute: false }, async (request, reply) => sendScript(request, reply, { kind: 'of-the-boot-nic' }));
+
+  server.route({
+    method: ['GET', 'HEAD'],
+    url: '/ipxe/binary/*',
+    handler: async (request, reply) => {
+      const name = readName((request.params as { '*': string })['*']);
+      if (name.kind === 'refused') throw new MetalflowError('asset_not_found', { path: 'of that name' });
+      await pass({ artefact: 'binary', mac: name.mac ?? namedMac(request), sender: senderOf(request), path: name.path });
+      return sendNamed(request, reply, binaries, name.path, binaryDigests, 'gated');
+    },
+  });
+
+  server.route({
+    method: ['GET', 'HEAD'],
+    url: '/assets/*',
+    handler: async (request, reply) => {
+      const name = (request.params as { '*': string })['*'];
+      // Class images are open to the node network. They are what any installed node holds: no secret is in them (codes and seeds
+      // come from the agent plane), a node checks them against the digest of its class, and firmware that fetched one could not
+      // boot it. Asking the gate would break installs instead: the installing system may speak from an address that nobody
+      // declared. Everything else here may be booted, so what is not known to be an image asks.
+      const open = name.startsWith(IMAGES);
+      if (!open) await pass({ artefact: 'asset', mac: namedMac(request), sender: senderOf(request), path: name });
+      return sendNamed(request, reply, assets, name, assetDigests, open ? 'open' : 'gated');
+    },
+  });
+
+  async function sendScript(request: FastifyRequest, reply: FastifyReply, mac: NodeMac): Promise<FastifyReply> {
+    const sender = senderOf(request);
+    const decision = await gate.decide({ artefact: 'script', mac: mac.kind === 'known' ? mac.mac : null, sender, path: request.url.split('?')[0]! });
+    if (decision.kind === 'silent') throw new MetalflowError('route_not_found', { route: 'such script' });
+    // Only for a device we know: a stranger must not fill the store with addresses.
+    if (decision.subject && mac.kind === 'known') await remember(mac.mac, sender);
+    return reply.type('text/plain; charset=utf-8').header('cache-control', 'no-store').send(await scriptFor(decision, mac));
+  }
+
+  /** What cannot be rendered or recorded is the disk: a boot that the run does not hear of would only be powered off again. */
+  async function scriptFor(decision: BootDecision, mac: NodeMac): Promise<string> {
+    try {
+      if (decision.kind === 'wait-menu') return netbootScript(settings, { mac, purpose: { kind: 'wait' } });
+      if (decision.kind !== 'run-boot') return bootDiskScript();
+      const { subject, permission } = decision;
+      const script = netbootScript(settings, { mac, purpose: { kind: 'run', deviceId: subject.deviceId, run: permission.run } });
+      await recordSeen(permission.bootAttempt);
+      return script;
+    } catch (error) {
+      log.error({ device: decision.subject?.deviceId ?? null, code: isMetalflowError(error) ? error.code : 'unexpected', reason: (error as Error).message }, 'the script of a run is not served; the node boots its disk');
+      return bootDiskScript();
+    }
+  }
+
+  async function recordSeen(bootAttempt: string): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await within(STORE_MS, () => directory.recordBootSeen(bootAttempt));
+      } catch (error) {
+        if (attempt === RECORD_TRIES) throw error;
+        await setTimeout(RECORD_AGAIN_MS);
+      }
+    }
+  }
+
+  async function remember(mac: string, sender: string): Promise<void> {
+    try {
+      await within(STORE_MS, () => directory.rememberSender(mac, sender));
+    } catch (error) {
+      // The boot goes on: only requests without a MAC need the address.
+      log.warn({ mac, sender, reason: (error as Error).message }, 'the sender of a boot request is not remembered');
+    }
+  }
+
+  async function pass(request: BootRequest): Promise<void> {
+    const { kind } = await gate.decide(request);
+    if (kind === 'silent') throw new MetalflowError('asset_not_found', { path: request.path.slice(0, 200) });
+    if (kind === 'boot-disk') throw new MetalflowError('netboot_not_allowed');
+  }
+
+  return server;
+}
+
+async function sendNamed(request: FastifyRequest, reply: FastifyReply, files: BootFiles, name: string, digests: ReturnType<typeof createDigests>, caching: Caching): Promise<FastifyReply> {
+  const file = await files.open(name);
+  if (!file) throw new MetalflowError('asset_not_found', { path: name.slice(0, 200) });
+  return sendFile(request, reply, file, digests, caching);
+}
+
+const senderOf = (request: FastifyRequest): string => plainAddress(request.ip);
+
+/** The MAC of the query or the header, null when there is none. @throws mac_invalid */
+function namedMac(request: FastifyRequest): string | null {
+  const { mac } = request.query as { mac?: unknown };
+  const named = mac ?? request.headers[BOOT_MAC_HEADER];
+  if (named === undefined) return null;
+  return normalizeMac(typeof named === 'string' ? named : '');
+}

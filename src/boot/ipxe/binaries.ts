@@ -1,0 +1,35 @@
+/** The iPXE programs that firmware is given first. metalflow ships none: a site takes them from its distribution. */
+import { realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** UEFI with iPXE's own drivers, UEFI with the firmware's driver, BIOS. */
+export const IPXE_BINARIES = ['ipxe.efi', 'snponly.efi', 'undionly.kpxe'] as const;
+export type IpxeBinary = (typeof IPXE_BINARIES)[number];
+
+export interface IpxeBinariesFound {
+  readonly present: readonly { readonly name: IpxeBinary; readonly bytes: number }[];
+  readonly missing: readonly IpxeBinary[];
+}
+
+/** Which of the programs are in a TFTP root. An empty file or one that cannot be read is missing; a root that is not there misses all. */
+export async function findIpxeBinaries(root: string): Promise<IpxeBinariesFound> {
+  const present: { name: IpxeBinary; bytes: number }[] = [];
+  const missing: IpxeBinary[] = [];
+  for (const name of IPXE_BINARIES) {
+    const bytes = await stat(join(await realpath(root).catch(() => root), name)).then((found) => (found.isFile() ? found.size : 0), () => 0);
+    if (bytes > 0) present.push({ name, bytes });
+    else missing.push(name);
+  }
+  return { present, missing };
+}
+
+/**
+ * A stand-in that only the simulated node accepts: it lets the demo go the whole way on a machine without iPXE. Real firmware
+ * refuses it, because it is no program, and whoever opens it reads why.
+ */
+export function placeholderBinary(name: IpxeBinary): Buffer {
+  return Buffer.from(
+    `metalflow placeholder for ${name}\nThis is not a boot program. Install the package ipxe and point METALFLOW_TFTP_ROOT at its files (Debian: /usr/lib/ipxe).\n`,
+    'utf8',
+  );
+}

@@ -1,0 +1,31 @@
+/** Waits with a limit: a boot plane whose store hangs must still answer a firmware that gives up after seconds. */
+import { MetalflowError } from '../domain/errors.js';
+
+/** Timers that a test can drive by hand. */
+export interface Timers {
+  /** Calls once after `ms`; the returned function takes it back. */
+  after(ms: number, call: () => void): () => void;
+}
+
+export const realTimers: Timers = {
+  after(ms, call) {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/**
+ * The answer of `ask`, when it comes within `ms`. `ask` may throw at once or reject.
+ * @throws store_unavailable when it does not come in time, else what `ask` throws
+ */
+export async function within<T>(ms: number, ask: () => Promise<T>, timers: Timers = realTimers): Promise<T> {
+  let cancel = (): void => {};
+  const late = new Promise<never>((_, reject) => {
+    cancel = timers.after(ms, () => reject(new MetalflowError('store_unavailable', { why: `no answer within ${ms} ms` })));
+  });
+  try {
+    return await Promise.race([ask(), late]);
+  } finally {
+    cancel();
+  }
+}

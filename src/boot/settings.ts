@@ -1,0 +1,34 @@
+/** What a site says of its netboot system. Every value ends up in an iPXE script, so the character sets are strict here already. */
+import { z } from 'zod';
+import { KERNEL_WORD, RESERVED_ARGUMENTS } from './ipxe/words.js';
+
+const AssetName = z.string().max(200).regex(/^[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*$/, 'must be a file name below the assets folder');
+const HttpUrl = z.string().max(300).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._/-]*)?$/, 'must be http(s)://host[:port][/path]');
+const HostPort = z.string().max(300).regex(/^[A-Za-z0-9.:[\]-]+:\d{1,5}$/, 'must be host:port');
+const Host = z.string().max(253).regex(/^[A-Za-z0-9.:-]+$/, 'must be an address or a host name');
+const KernelWord = z.string().max(200).regex(KERNEL_WORD, 'must be one kernel argument of letters, digits and ._:/,=@%+~[]-')
+  .refine((word) => !RESERVED_ARGUMENTS.has(word.split('=')[0]!), 'is an argument that metalflow sets itself');
+
+export const BootSettings = z.strictObject({
+  /** Kernel and initrd of the netboot system, below the assets folder. */
+  kernel: AssetName.default('vmlinuz-x86_64'),
+  initrd: AssetName.default('initramfs-x86_64'),
+  /** A signed UKI instead of kernel and initrd. It is served as it was signed and takes no argument. */
+  uki: AssetName.optional(),
+  /** The agent plane as a node reaches it. */
+  agentUrl: HttpUrl,
+  /** The agent plane's gRPC port as HookOS reads it. */
+  grpcAuthority: HostPort,
+  grpcTls: z.boolean().default(true),
+  /** Accept a certificate that the node cannot check; for a site that has none yet. */
+  grpcInsecureTls: z.boolean().default(false),
+  syslogHost: Host.optional(),
+  /** The agent's container image; HookOS does not start without one. */
+  agentImage: z.string().max(300).regex(/^[A-Za-z0-9._:/@-]+$/, 'must be an image reference').optional(),
+  /** Appended to the kernel's command line. */
+  extraArguments: z.array(KernelWord).max(64).default(['console=tty0', 'console=ttyS0,115200', 'modules=loop,squashfs,sd-mod,usb-storage']),
+});
+export type BootSettings = z.infer<typeof BootSettings>;
+
+/** The names below the assets folder that are the netboot system itself. */
+export const netbootAssets = ({ kernel, initrd, uki }: BootSettings): string[] => (uki ? [uki] : [kernel, initrd]);

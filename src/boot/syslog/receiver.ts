@@ -1,0 +1,91 @@
+/** The syslog receiver: UDP in, parsed lines out to a sink. What a node says is kept for people; it steers nothing. */
+import { MetalflowError } from '../../domain/errors.js';
+import type { Logger } from '../../telemetry/log.js';
+import { plainAddress } from '../sender.js';
+import { bindUdp } from '../udp.js';
+import { parseSyslog, type SyslogLine } from './parse.js';
+
+export interface SyslogLimits {
+  /** Lines the sink may have in hand; more are dropped. */
+  readonly inHand: number;
+  /** Lines a second of one sender; more are dropped. */
+  readonly perSenderSecond: number;
+  /** Senders told apart within a second; more are dropped. */
+  readonly senders: number;
+}
+
+export const DEFAULT_SYSLOG_LIMITS: SyslogLimits = { inHand: 1000, perSenderSecond: 200, senders: 4096 };
+
+export interface SyslogReceiver {
+  readonly port: number;
+  close(): Promise<void>;
+  stats(): { readonly received: number; readonly dropped: number; readonly failed: number };
+}
+
+export interface SyslogReceiverDeps {
+  readonly address: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** May throw or reject: the line is then lost, and counted. */
+  readonly sink: (line: SyslogLine) => void | Promise<void>;
+  readonly now: () => Date;
+  readonly log: Logger;
+  readonly limits?: Partial<SyslogLimits>;
+}
+
+/** @throws port_in_use */
+export async function startSyslogReceiver({ address, port, sink, now, log, ...deps }: SyslogReceiverDeps): Promise<SyslogReceiver> {
+  const limits = { ...DEFAULT_SYSLOG_LIMITS, ...deps.limits };
+  const socket = await bindUdp(address, port).catch((error: Error) => {
+    throw new MetalflowError('port_in_use', { what: 'syslog', address: `${address}:${port}`, why: error.message }, { cause: error });
+  });
+  let received = 0;
+  let dropped = 0;
+  let failed = 0;
+  let inHand = 0;
+  let second = 0;
+  let bySender = new Map<string, number>();
+
+  /** Whether this sender has said enough for this second. */
+  function tooMuch(sender: string, at: Date): boolean {
+    const current = Math.floor(at.getTime() / 1000);
+    if (current !== second) {
+      second = current;
+      bySender = new Map();
+    }
+    const said = bySender.get(sender) ?? 0;
+    if (said >= limits.perSenderSecond || (said === 0 && bySender.size >= limits.senders)) return true;
+    bySender.set(sender, said + 1);
+    return false;
+  }
+
+  async function deliver(line: SyslogLine): Promise<void> {
+    inHand++;
+    try {
+      await sink(line);
+    } catch (error) {
+      failed++;
+      log.debug({ reason: (error as Error).message }, 'a syslog line was lost');
+    } finally {
+      inHand--;
+    }
+  }
+
+  socket.on('error', (error) => log.error({ err: error }, 'the syslog socket failed'));
+  socket.on('message', (bytes, from) => {
+    const at = now();
+    received++;
+    if (inHand >= limits.inHand || tooMuch(plainAddress(from.address), at)) {
+      dropped++;
+      return;
+    }
+    const line = parseSyslog(bytes, from.address, at);
+    if (line) void deliver(line);
+  });
+
+  return {
+    port: socket.address().port,
+    close: () => new Promise<void>((resolve) => socket.close(resolve)),
+    stats: () => ({ received, dropped, failed }),
+  };
+}
