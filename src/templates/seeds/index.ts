@@ -1,0 +1,1 @@
+export { createSeedRenderer } from './seed-renderer.js';

@@ -1,0 +1,7 @@
+/** Where an installed system finds the agent plane. */
+import type { SeedSubject } from '../../contracts/agent-desk.js';
+
+const under = (baseUrl: string, path: string): string => `${baseUrl.replace(/\/+$/, '')}${path}`;
+
+export const seedUrl = (baseUrl: string, subject: SeedSubject): string => under(baseUrl, `/v1/seed/${subject.systemUuid}`);
+export const seenUrl = (baseUrl: string, subject: SeedSubject): string => under(baseUrl, `/v1/seen/${subject.systemUuid}`);
