@@ -74,6 +74,8 @@ export const ERRORS = {
   run_stale: row('this workflow run is not the current one of its run', 409, 'none', 'nothing to do'),
   attempt_superseded: row('boot attempt {attempt} is not the open one', 409, 'none', 'nothing to do: the run powers off and boots again'),
   request_withdrawn: row('the request was taken back before it was taken', 409, 'none', 'nothing to do'),
+  held_by_person: row('held by {by}: {reason}', 409, 'resume', '`resume` when the reason is gone'),
+  site_without_worker: row('no worker serves site {site}', 503, 'resume', 'start a worker with METALFLOW_SITE={site}, then `resume`', true),
   unexpected: row('unexpected: {what}', 500, 'resume', 'read the log; report it; then `resume`'),
   // ---- requests, routes and commands ----------------------------------------------------------------------------------
   request_refused: row('{request} is refused in state {state}: {why}', 409, 'none', 'ask for what the state allows'),
@@ -107,6 +109,8 @@ export const ERRORS = {
   setting_unknown: row('setting {name} is not known{guess}', 500, 'none', 'fix its name; .env.example names them all'),
   temporal_cli_missing: row('no `temporal` program was found', 500, 'none', 'set METALFLOW_TEMPORAL_CLI, put `temporal` on PATH, run the set-up (it installs .tools/), or allow the SDK to download it'),
   port_in_use: row('{what} cannot listen on {address}: {why}', 500, 'none', 'free the port or choose another'),
+  operator_unreachable: row('the operator plane at {url} does not answer: {why}', 502, 'none', 'start `metalflow operatorapi` or `metalflow up`, or give --url', true),
+  operator_token_missing: row('no token for the operator plane was given', 401, 'none', 'give --token, set METALFLOW_OPERATOR_TOKEN, or write it to the file operator-token of the secrets folder'),
   internal: row('internal error', 500, 'none', 'read the log', true),
 } as const satisfies Record<string, ErrorRow>;
 

@@ -1,0 +1,62 @@
+/** How answers of the operator plane look to a person. A field that is missing is left out: the plane may be newer than we are. */
+import { facts, table } from './output.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const inside = (value: unknown, key: string): Fields => (isFields(value) && isFields(value[key]) ? (value[key] as Fields) : {});
+/** The list an answer holds, bare or under the name of what it lists. */
+export const listOf = (value: unknown, key: string): Fields[] => {
+  const list = Array.isArray(value) ? value : isFields(value) && Array.isArray(value[key]) ? (value[key] as unknown[]) : [];
+  return list.filter(isFields);
+};
+
+const failureText = (failure: unknown): string | null => (isFields(failure) ? `${String(failure.code)}: ${String(failure.message)}` : null);
+
+export function nodesView(value: unknown, isTerminal: boolean): string {
+  const rows = listOf(value, 'nodes').map((node) => [node.deviceId, node.name, node.state, node.openRun, node.phase, node.power, node.nodeClass, node.site, isFields(node.hold) ? node.hold.code : null]);
+  return rows.length === 0 && isTerminal ? 'no nodes\n' : table(['ID', 'NODE', 'STATE', 'RUN', 'PHASE', 'POWER', 'CLASS', 'SITE', 'HOLD'], rows, isTerminal);
+}
+
+export function nodeView(value: unknown, isTerminal: boolean): string {
+  const node = isFields(value) && isFields(value.node) ? value.node : isFields(value) ? value : {};
+  const lifecycle = inside(value, 'lifecycle');
+  const run = inside(value, 'run');
+  const last = inside(lifecycle, 'lastRun');
+  const hold = [run.hold, lifecycle.hold, node.hold].find(isFields);
+  const shown = facts([
+    ['node', node.name], ['device', node.deviceId], ['site', node.site], ['class', node.nodeClass],
+    ['state', node.state], ['since', lifecycle.since ?? node.since], ['power', run.power ?? node.power], ['proof', run.proof ?? node.proof],
+    ['run', run.run ? `${String(run.run)} (${String(run.kind)})` : node.openRun], ['phase', run.phase ?? node.phase], ['waits for', run.waitsFor ?? lifecycle.waitsFor],
+    ['disk', run.disk], ['next request', lifecycle.nextRequest],
+    ['last run', last.run ? `${String(last.run)} (${String(last.kind)}): ${String(last.end)}` : null], ['failed with', failureText(last.failure)],
+    ['held by', failureText(hold)], ['what to do', hold?.hint],
+    ...Object.entries(inside(value, 'links')).map(([name, link]) => [name, link] as const),
+  ], isTerminal);
+  const orders = listOf(run, 'orders').map((order) => [order.title, order.state, order.orderId]);
+  return orders.length === 0 ? shown : `${shown}\n${table(['ORDER', 'STATE', 'ID'], orders, isTerminal)}`;
+}
+
+export function planView(value: unknown, isTerminal: boolean): string {
+  const answer = isFields(value) ? value : {};
+  const plan = inside(value, 'plan');
+  const image = inside(plan, 'image');
+  const list = (items: unknown): string | null => (Array.isArray(items) && items.length > 0 ? items.map(String).join(', ') : null);
+  const shown = facts([
+    ['node', plan.nodeName], ['kind', plan.kind], ['class', plan.nodeClass], ['payload', plan.payload], ['template', plan.template],
+    ['image', image.source], ['sha256', image.sha256], ['bytes', image.sizeBytes],
+    ['wipes', plan.wipes === true ? (list(plan.wipeDisks) ?? 'no disk is listed') : 'nothing'], ['root disk', plan.rootDisk ?? JSON.stringify(plan.diskRule ?? {})],
+    ['phases', list(answer.phases)], ['confirmed by', plan.confirmBy], ['notes', list(answer.notes)],
+  ], isTerminal);
+  const actions = listOf(plan, 'actions').map((action) => [action.title, action.name, action.timeoutSeconds]);
+  return actions.length === 0 ? shown : `${shown}\n${table(['ACTION', 'DOES', 'SECONDS AT MOST'], actions, isTerminal)}`;
+}
+
+export const journalView = (value: unknown, isTerminal: boolean): string =>
+  table(['AT', 'RUN', 'KIND', 'WHAT', 'BY'], listOf(value, 'journal').map((line) => [line.at, line.run, line.kind, line.text, line.by]), isTerminal);
+
+export const evidenceView = (value: unknown, isTerminal: boolean): string =>
+  table(['AT', 'ACCEPTED', 'REASON', 'PROOF', 'BOOT MAC', 'AK', 'ATTESTATION'], listOf(value, 'evidence').map((row) => [row.at, row.accepted, row.reason, row.proof, row.bootMac, row.akThumbprint, row.attestationId]), isTerminal);
+
+/** What a verb or a request was answered. */
+export const doneView = (value: unknown): string => `${isFields(value) && typeof value.text === 'string' ? value.text : 'done'}\n`;

@@ -1,0 +1,26 @@
+/** The text of an option, read; what cannot be read is wrong use (exit 2). */
+import { InvalidArgumentError } from 'commander';
+import { parseMac } from '../domain/mac.js';
+import { parseUuid } from '../domain/uuid.js';
+
+const read = <T>(parse: (text: string) => T | null, what: string) => (text: string): T => {
+  const value = parse(text);
+  if (value === null) throw new InvalidArgumentError(`This is ${what}.`);
+  return value;
+};
+
+const portOf = (text: string): number | null => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : null);
+
+function hostPortOf(text: string): { host: string; port: number } | null {
+  const colon = text.lastIndexOf(':');
+  const number = colon > 0 ? portOf(text.slice(colon + 1)) : null;
+  return number ? { host: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: number } : null;
+}
+
+export const uuid = read(parseUuid, 'no machine UUID');
+export const mac = read(parseMac, 'no MAC address');
+export const port = read(portOf, 'no port (0 to 65535)');
+export const bytes = read((text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : null), 'no number of bytes');
+/** Without a slash at its end. */
+export const url = read((text) => (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text.replace(/\/+$/, '') : null), 'no http or https URL');
+export const hostPort = read(hostPortOf, 'no host:port');

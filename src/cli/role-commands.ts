@@ -1,0 +1,66 @@
+/** `metalflow up`, the single roles, the demo and the simulators. */
+import type { Command } from 'commander';
+import type { Config, ConfigRole } from '../config/index.js';
+import { bytes, hostPort, mac, port, url, uuid } from './option-text.js';
+import type { Roles, SimulateAmtOptions } from './roles.js';
+
+export interface RoleCommandDeps {
+  readonly roles: () => Promise<Roles>;
+  /** @throws setting_unknown, setting_invalid */
+  readonly config: (role: ConfigRole) => Config;
+}
+
+const ROLE_HELP = {
+  up: 'every role in one process, on embedded defaults',
+  worker: 'workflows, and the activities that touch nodes',
+  boot: 'firmware, iPXE, assets and syslog for nodes',
+  agentapi: 'attestation, orders, codes and seeds for nodes',
+  operatorapi: 'the webhook, nodes, metrics and health for people and NetBox',
+} as const satisfies Partial<Record<ConfigRole, string>>;
+
+interface AmtFlags {
+  readonly amtHost: string;
+  readonly amtPort: number;
+  readonly uuid: string;
+  readonly amtUsername: string;
+  readonly amtPassword: string;
+}
+const amtOf = (flags: AmtFlags): SimulateAmtOptions => ({ host: flags.amtHost, port: flags.amtPort, machineUuid: flags.uuid, username: flags.amtUsername, password: flags.amtPassword });
+const withAmtFlags = (command: Command): Command =>
+  command
+    .requiredOption('--uuid <uuid>', 'machine UUID', uuid)
+    .option('--amt-host <address>', 'address of the AMT endpoint', '127.0.0.1')
+    .option('--amt-port <port>', 'TCP port of the AMT endpoint; 0 takes a free one', port, 16_992)
+    .option('--amt-username <name>', 'who may command it', 'admin')
+    .option('--amt-password <password>', 'of a simulated machine only', 'Simulated-1');
+
+/** Adds the commands that run something of ours. */
+export function addRoleCommands(program: Command, deps: RoleCommandDeps): void {
+  for (const role of Object.keys(ROLE_HELP) as (keyof typeof ROLE_HELP)[]) {
+    program.command(role).description(ROLE_HELP[role]).option('--json', 'print errors as JSON')
+      .action(async () => {
+        const config = deps.config(role);
+        await (await deps.roles())[role](config);
+      });
+  }
+
+  program.command('demo').description('a simulated node, its NetBox and its BMC: provisioned, reprovisioned and retired before your eyes')
+    .option('--json', 'one JSON line a step')
+    .option('--stay', 'leave everything running at the end, until Ctrl-C')
+    .option('--data-dir <folder>', 'keep the data here instead of in a temporary folder')
+    .action(async (flags: { json?: boolean; stay?: boolean; dataDir?: string }) => (await deps.roles()).demo({ json: flags.json ?? false, stay: flags.stay ?? false, dataDir: flags.dataDir ?? null }));
+
+  const simulate = program.command('simulate').description('stand-ins for hardware');
+  withAmtFlags(simulate.command('amt').description('an Intel AMT endpoint without a machine').option('--json', 'print errors as JSON'))
+    .action(async (flags: AmtFlags) => (await deps.roles()).simulateAmt(amtOf(flags)));
+  withAmtFlags(simulate.command('node').description('a machine: AMT, firmware, netboot, agent, disk').option('--json', 'print errors as JSON'))
+    .requiredOption('--dir <folder>', 'where the machine lives; the same folder is the same machine')
+    .requiredOption('--mac <mac>', 'MAC of its boot NIC', mac)
+    .option('--disk-bytes <bytes>', 'size of its disk', bytes, 64 * 1024 * 1024)
+    .option('--disk-serial <serial>', 'serial of its disk', 'SIM-0001')
+    .option('--tftp <host:port>', 'TFTP server, as DHCP would tell it', hostPort, { host: '127.0.0.1', port: 69 })
+    .option('--boot-url <url>', 'boot plane', url, 'http://127.0.0.1:7080')
+    .option('--agent-url <url>', 'agent plane; without it, as the kernel arguments say', url)
+    .action(async (flags: AmtFlags & { dir: string; mac: string; diskBytes: number; diskSerial: string; tftp: { host: string; port: number }; bootUrl: string; agentUrl?: string }) =>
+      (await deps.roles()).simulateNode({ dir: flags.dir, mac: flags.mac, diskBytes: flags.diskBytes, diskSerial: flags.diskSerial, tftp: flags.tftp, bootUrl: flags.bootUrl, agentUrl: flags.agentUrl ?? null, amt: amtOf(flags) }));
+}

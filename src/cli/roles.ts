@@ -1,0 +1,61 @@
+/** What the command line asks of main: the only place that constructs things. */
+import type { Config } from '../config/index.js';
+
+/** One look of `metalflow doctor`. `warning` does not stop anything from working. */
+export interface DoctorCheck {
+  readonly name: string;
+  readonly result: 'good' | 'warning' | 'bad';
+  readonly found: string;
+  /** What to do about it; absent when good. */
+  readonly hint?: string;
+}
+
+export interface DemoOptions {
+  /** Lines for programs instead of a story for people. */
+  readonly json: boolean;
+  /** Leave everything running at the end, so that the web pages can be looked at, until a signal. */
+  readonly stay: boolean;
+  /** Folder for the demo's own data; null takes a new temporary one and removes it. */
+  readonly dataDir: string | null;
+}
+
+export interface SimulateAmtOptions {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  readonly machineUuid: string;
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface SimulateNodeOptions {
+  /** Where the machine lives: its disks, its key, its journal. The same folder is the same machine. */
+  readonly dir: string;
+  readonly mac: string;
+  readonly diskBytes: number;
+  readonly diskSerial: string;
+  readonly tftp: { readonly host: string; readonly port: number };
+  /** Base URL of the boot plane. */
+  readonly bootUrl: string;
+  /** Base URL of the agent plane; null takes it from the kernel arguments, as a real node does. */
+  readonly agentUrl: string | null;
+  /** The node's own AMT endpoint, which powers it. */
+  readonly amt: SimulateAmtOptions;
+}
+
+/**
+ * Every role runs until SIGINT or SIGTERM and resolves when it has stopped; what keeps it from starting is thrown as a
+ * MetalflowError.
+ */
+export interface Roles {
+  up(config: Config): Promise<void>;
+  worker(config: Config): Promise<void>;
+  boot(config: Config): Promise<void>;
+  agentapi(config: Config): Promise<void>;
+  operatorapi(config: Config): Promise<void>;
+  demo(options: DemoOptions): Promise<void>;
+  simulateAmt(options: SimulateAmtOptions): Promise<void>;
+  simulateNode(options: SimulateNodeOptions): Promise<void>;
+  /** Looks, changes nothing, throws nothing. */
+  doctor(config: Config): Promise<DoctorCheck[]>;
+}
