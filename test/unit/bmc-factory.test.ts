@@ -1,0 +1,99 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createBmcFactory } from '../../src/bmc/factory.js';
+import { createFileSecretReader } from '../../src/bmc/file-secrets.js';
+import type { BmcFactory } from '../../src/contracts/bmc.js';
+import { silentLogger } from '../../src/telemetry/log.js';
+
+const factory = (secret: unknown): BmcFactory =>
+  createBmcFactory({ secrets: { readJson: async (name) => (name === 'bmc-amt' ? secret : null) }, log: silentLogger() });
+const good = { username: 'admin', password: 'hunter2' };
+
+describe('opening a BMC', () => {
+  test.each(['redfish', 'ipmi'] as const)('%s has no driver yet, and says so', async (type) => {
+    await expect(factory(good).open({ type, host: '10.0.0.1' })).rejects.toMatchObject({ code: 'device_invalid', details: { field: 'bmc_type', what: expect.stringContaining(type) } });
+  });
+  test.each([
+    ['', 'is empty'],
+    ['10.0.0.1/admin', 'neither'],
+    ['user@10.0.0.1', 'neither'],
+    ['10.0.0.1:80', 'neither'],
+    ['a b', 'neither'],
+  ])('host %j is refused before anything is sent', async (host, what) => {
+    await expect(factory(good).open({ type: 'amt', host })).rejects.toMatchObject({ code: 'device_invalid', details: { what: expect.stringContaining(what) } });
+  });
+  test.each(['10.0.0.1', 'fd00::1', 'amt-7.lab.example.org'])('host %s is taken', async (host) => {
+    const bmc = await factory(good).open({ type: 'amt', host });
+    expect(bmc.address.host).toBe(host);
+    await bmc.close();
+  });
+  test("AMT's TLS port is refused plainly", async () => {
+    await expect(factory(good).open({ type: 'amt', host: '10.0.0.1', port: 16_993 })).rejects.toMatchObject({ code: 'device_invalid', details: { field: 'BMC port' } });
+  });
+  test.each([
+    ['missing', null, 'there is no such file'],
+    ['without password', { username: 'admin' }, 'password'],
+    ['with a colon in the name', { username: 'a:b', password: 'hunter2' }, 'colon'],
+    ['with a line break in the name', { username: 'a\r\nb', password: 'hunter2' }, 'printable'],
+    ['a list', [], 'object'],
+  ])('a secret that is %s is bmc_auth_failed, naming the file and no value of it', async (_name, secret, why) => {
+    const error = await factory(secret).open({ type: 'amt', host: '10.0.0.1' }).catch((thrown: Error) => thrown);
+    expect(error).toMatchObject({ code: 'bmc_auth_failed', message: expect.stringContaining('bmc-amt.json'), details: { why: expect.stringContaining(why) } });
+    expect(JSON.stringify(error) + String(error)).not.toContain('hunter2');
+  });
+  test('a secret that cannot be read is bmc_auth_failed', async () => {
+    const broken = createBmcFactory({ secrets: { readJson: () => Promise.reject(new Error('EIO')) }, log: silentLogger() });
+    await expect(broken.open({ type: 'amt', host: '10.0.0.1' })).rejects.toMatchObject({ code: 'bmc_auth_failed' });
+  });
+});
+
+describe('a node without BMC', () => {
+  test('needs no secret, is never read off, and asks a person in plain words', async () => {
+    const bmc = await factory(null).open({ type: 'manual', host: '' });
+    expect(await bmc.observePower()).toMatchObject({ kind: 'unknown' });
+    expect(await bmc.machineUuid()).toMatchObject({ kind: 'unreadable' });
+    expect(await bmc.powerOff()).toMatchObject({ kind: 'refused', code: 'bmc_manual_task', details: { task: 'power the node off' } });
+    expect(await bmc.bootOnceFromNetwork()).toEqual({ kind: 'accepted' });
+    expect(await bmc.powerOn()).toMatchObject({ kind: 'refused', code: 'bmc_manual_task', details: { task: 'power the node on and boot it once from the network' } });
+  });
+});
+
+describe('secrets in files', () => {
+  let folder: string;
+  beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'metalflow-secrets-'))));
+  afterEach(() => rm(folder, { recursive: true }));
+
+  test('are read, are null when missing, and are read again when they change', async () => {
+    const secrets = createFileSecretReader(folder);
+    expect(await secrets.readJson('bmc-amt')).toBeNull();
+    await writeFile(join(folder, 'bmc-amt.json'), '{"password":"one"}');
+    expect(await secrets.readJson('bmc-amt')).toEqual({ password: 'one' });
+    await writeFile(join(folder, 'bmc-amt.json'), '{"password":"other"}');
+    expect(await secrets.readJson('bmc-amt')).toEqual({ password: 'other' });
+    // Replaced by rename, with the same number of bytes.
+    await writeFile(join(folder, 'next'), '{"password":"third"}');
+    await rename(join(folder, 'next'), join(folder, 'bmc-amt.json'));
+    expect(await secrets.readJson('bmc-amt')).toEqual({ password: 'third' });
+    await rm(join(folder, 'bmc-amt.json'));
+    expect(await secrets.readJson('bmc-amt')).toBeNull();
+  });
+  test('an unchanged file is not parsed again', async () => {
+    const secrets = createFileSecretReader(folder);
+    await writeFile(join(folder, 'bmc-amt.json'), '{}');
+    expect(await secrets.readJson('bmc-amt')).toBe(await secrets.readJson('bmc-amt'));
+  });
+  test.each(['../bmc-amt', 'a/b', '/etc/passwd', '..', '', 'a\0b', '.hidden'])('the name %j never reaches the file system', async (name) => {
+    await expect(createFileSecretReader(folder).readJson(name)).rejects.toMatchObject({ code: 'setting_invalid' });
+  });
+  test('a file that is no JSON is an error that quotes nothing of it', async () => {
+    await writeFile(join(folder, 'bmc-amt.json'), 'hunter2');
+    const error = await createFileSecretReader(folder).readJson('bmc-amt').catch((thrown: Error) => thrown);
+    expect(error).toMatchObject({ code: 'setting_invalid' });
+    expect(String(error)).not.toContain('hunter2');
+  });
+  test('a file of a megabyte is refused', async () => {
+    await writeFile(join(folder, 'bmc-amt.json'), ' '.repeat(1024 * 1024));
+    await expect(createFileSecretReader(folder).readJson('bmc-amt')).rejects.toMatchObject({ code: 'setting_invalid', message: expect.stringContaining('at most') });
+  });
+});
