@@ -1,0 +1,56 @@
+/** A simulated AMT, what its machine was told, and Bmc objects that talk to it. */
+import { createAmtBmc } from '../../src/bmc/amt/client.js';
+import type { Timeouts } from '../../src/bmc/amt/connection.js';
+import type { Bmc } from '../../src/contracts/bmc.js';
+import { startAmtSimulator, type AmtSimulator, type AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
+import { silentLogger } from '../../src/telemetry/log.js';
+
+export const MACHINE_UUID = '4c4c4544-0042-3510-8052-b4c04f564433';
+export const CREDENTIALS = { username: 'admin', password: 'P@ssw0rd1!' };
+
+export interface AmtBench {
+  readonly amt: AmtSimulator;
+  /** `on network`, `on disk`, `off`, in order. */
+  readonly machine: string[];
+  open(options?: { password?: string; timeouts?: Partial<Timeouts> }): Bmc;
+  close(): Promise<void>;
+}
+
+export async function startAmtBench(options: Partial<AmtSimulatorOptions> = {}): Promise<AmtBench> {
+  const machine: string[] = [];
+  const log = silentLogger();
+  const amt = await startAmtSimulator({
+    machineUuid: MACHINE_UUID,
+    power: { powerOn: (boot) => void machine.push(`on ${boot}`), powerOff: () => void machine.push('off') },
+    log,
+    ...options,
+  });
+  const opened: Bmc[] = [];
+  return {
+    amt,
+    machine,
+    open({ password = CREDENTIALS.password, timeouts } = {}) {
+      const bmc = createAmtBmc({
+        address: { type: 'amt', host: amt.host, port: amt.port },
+        credentials: { ...CREDENTIALS, password },
+        secret: 'bmc-amt',
+        log,
+        timeouts: { pauseMs: 5, ...timeouts },
+      });
+      opened.push(bmc);
+      return bmc;
+    },
+    async close() {
+      await Promise.all(opened.map((bmc) => bmc.close()));
+      await amt.close();
+    },
+  };
+}
+
+/** Resolves when no TCP socket is open in this process; rejects after two seconds of them. */
+export async function noSocketsLeft(): Promise<void> {
+  const open = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
+  for (const started = Date.now(); open() > 0; await new Promise((resolve) => setTimeout(resolve, 5))) {
+    if (Date.now() - started > 2000) throw new Error(`${open()} sockets left behind`);
+  }
+}
