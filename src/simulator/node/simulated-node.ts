@@ -125,7 +125,9 @@ export function createSimulatedNode(options: SimulatedNodeOptions): SimulatedNod
     const mine = (power = createPower());
     const live = (): boolean => power === mine && !mine.signal.aborted;
     const life: Life = {
-      power: mine, systemUuid, macs, key, nvram, journal, sleep,
+      power: mine, systemUuid, macs, key, nvram, sleep,
+      // A machine without power writes nothing any more.
+      journal: { ...journal, write: (event, fields) => live() && journal.write(event, fields) },
       disks: () => disks,
       firmware: options.firmware,
       agentApi: options.agentApi,
