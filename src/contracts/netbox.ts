@@ -17,7 +17,7 @@ export interface NetboxClient {
   /** With If-Match on the device's ETag. */
   writeDevice(device: Device, change: { status?: NetboxStatus; fields?: NetboxFields; message: string }): Promise<WriteResult>;
   addJournalEntry(deviceId: string, kind: 'info' | 'success' | 'warning' | 'danger', comments: string): Promise<void>;
-  /** Ids of devices whose desired_action is set or that changed at or after `since`. */
+  /** Ids of devices whose desired_action is set or that changed at or after `since`; of all devices when it is null. */
   listChanged(since: string | null): Promise<{ ids: string[]; newest: string | null }>;
   close(): Promise<void>;
 }
