@@ -43,7 +43,11 @@ export function createExt4Files({ worker, limitMs = LIMIT_MS }: { worker?: URL; 
     new Promise((resolve, reject) => {
       // Its stdout and stderr are taken and thrown away: a crashing library prints pages of its own source.
       const thread = new Worker(worker ?? findWorker(), { workerData, stdout: true, stderr: true, env: {}, execArgv: [] });
+      let finished = false;
       const finish = (act: () => void): void => {
+        // The thread's end is an event too, and comes after its answer.
+        if (finished) return;
+        finished = true;
         clearTimeout(timer);
         signal.removeEventListener('abort', aborted);
         void thread.terminate().then(act, act);

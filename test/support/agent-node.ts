@@ -95,8 +95,17 @@ export interface DemoImage {
 const IMAGES = join(__dirname, '../../demo/images');
 export const demoImages = (): DemoImage[] => JSON.parse(readFileSync(join(IMAGES, 'index.json'), 'utf8')) as DemoImage[];
 
-export function demoImage(payload: string): DemoImage & { packed: Buffer; raw: Buffer } {
-  const image = demoImages().find((one) => one.payload === payload)!;
-  const packed = readFileSync(join(IMAGES, image.file));
-  return { ...image, packed, raw: gunzipSync(packed) };
+type LoadedImage = DemoImage & { readonly packed: Buffer; readonly raw: Buffer };
+const loaded = new Map<string, LoadedImage>();
+
+/** Not to be changed by a test: it is shared. */
+export function demoImage(payload: string): LoadedImage {
+  let image = loaded.get(payload);
+  if (!image) {
+    const facts = demoImages().find((one) => one.payload === payload)!;
+    const packed = readFileSync(join(IMAGES, facts.file));
+    image = { ...facts, packed, raw: gunzipSync(packed) };
+    loaded.set(payload, image);
+  }
+  return image;
 }

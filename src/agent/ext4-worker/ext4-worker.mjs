@@ -37,11 +37,9 @@ async function makeFolders(fs, folder) {
   let path = '';
   for (const step of folder.split('/').filter(Boolean)) {
     path += `/${step}`;
-    try {
-      await fs.mkdir(path, 0o755);
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error;
-    }
+    // Asked first: mkdir of what is there fails with a number of the library's own, not with EEXIST.
+    const there = await fs.stat(path).then(() => true, (error) => !isMissing(error));
+    if (!there) await fs.mkdir(path, 0o755);
   }
 }
 
@@ -56,13 +54,26 @@ async function writeFile(fs, path, { content, mode }) {
   await fs.rename(beside, path);
 }
 
+/** By hand: the library's own readFile makes UTF-8 text of everything, whatever encoding it is given. */
 async function readFile(fs, path) {
+  let file;
   try {
-    const { mode } = await fs.stat(path);
-    return { content: new Uint8Array(await fs.readFile(path)), mode: mode & 0o777 };
+    file = await fs.open(path, 'r');
   } catch (error) {
     if (isMissing(error)) return { content: null, mode: 0 };
     throw error;
+  }
+  try {
+    const { mode, size } = await file.stat();
+    const content = Buffer.alloc(size);
+    for (let done = 0; done < size; ) {
+      const { bytesRead } = await file.read(content, done, size - done, done);
+      if (bytesRead === 0) throw new Error(`${path} ends at byte ${done} of ${size}`);
+      done += bytesRead;
+    }
+    return { content, mode: mode & 0o777 };
+  } finally {
+    await file.close();
   }
 }
 
