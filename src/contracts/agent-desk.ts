@@ -90,8 +90,10 @@ export interface AgentSession {
 export interface OrderDesk {
   /** null for an unknown, expired or revoked token. Records the sign of life. */
   session(token: string): Promise<AgentSession | null>;
-  /** The order that is queued for, or consumed by, this session; null when there is none. Never changes its state. */
+  /** The order that is queued for this session's boot; null when there is none. Never changes its state. What was taken is never offered again. */
   next(session: AgentSession): Promise<Order | null>;
+  /** The order that this session took and has not reported; null for any other. No offer, unlike `next`: it is in hand already. */
+  held(session: AgentSession, orderId: string): Promise<Order | null>;
   /** Resolves when something was queued or cancelled for the device, or after `ms`. */
   waitForChange(session: AgentSession, ms: number, signal: AbortSignal): Promise<void>;
   /** Once; again by the same session the same answer. @throws order_not_found, order_closed */
