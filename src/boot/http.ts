@@ -14,13 +14,11 @@ import { bootDiskScript, netbootScript } from './ipxe/scripts.js';
 import type { NodeMac } from './ipxe/script.js';
 import { within } from './patience.js';
 import { plainAddress } from './sender.js';
-import type { BootSettings } from './settings.js';
+import { IMAGES_FOLDER, type BootSettings } from './settings.js';
 import { readName } from './tftp/names.js';
 
 /** How a node's own programs name their MAC; iPXE uses the query `mac`. */
 export const BOOT_MAC_HEADER = 'x-metalflow-boot-mac';
-/** Below the assets folder, and not bootable by itself. */
-const IMAGES = 'images/';
 const STORE_MS = 1500;
 const RECORD_TRIES = 3;
 const RECORD_AGAIN_MS = 200;
@@ -81,7 +79,7 @@ export function createBootHttp({ gate, directory, settings, assetsDir, binaries,
       // come from the agent plane), a node checks them against the digest of its class, and firmware that fetched one could not
       // boot it. Asking the gate would break installs instead: the installing system may speak from an address that nobody
       // declared. Everything else here may be booted, so what is not known to be an image asks.
-      const open = name.startsWith(IMAGES);
+      const open = name.startsWith(IMAGES_FOLDER);
       if (!open) await pass({ artefact: 'asset', mac: namedMac(request), sender: senderOf(request), path: name });
       return sendNamed(request, reply, assets, name, assetDigests, open ? 'open' : 'gated');
     },

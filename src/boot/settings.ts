@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { KERNEL_WORD, RESERVED_ARGUMENTS } from './ipxe/words.js';
 
+/** Folder of the class images, below the assets folder. */
+export const IMAGES_FOLDER = 'images/';
+
 const AssetName = z.string().max(200).regex(/^[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*$/, 'must be a file name below the assets folder');
+/** Class images are served without the gate, so nothing bootable may lie among them. */
+const BootableName = AssetName.refine((name) => !name.startsWith(IMAGES_FOLDER), 'must not lie among the class images');
 const HttpUrl = z.string().max(300).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._/-]*)?$/, 'must be http(s)://host[:port][/path]');
 const HostPort = z.string().max(300).regex(/^[A-Za-z0-9.:[\]-]+:\d{1,5}$/, 'must be host:port');
 const Host = z.string().max(253).regex(/^[A-Za-z0-9.:-]+$/, 'must be an address or a host name');
@@ -11,10 +16,10 @@ const KernelWord = z.string().max(200).regex(KERNEL_WORD, 'must be one kernel ar
 
 export const BootSettings = z.strictObject({
   /** Kernel and initrd of the netboot system, below the assets folder. */
-  kernel: AssetName.default('vmlinuz-x86_64'),
-  initrd: AssetName.default('initramfs-x86_64'),
+  kernel: BootableName.default('vmlinuz-x86_64'),
+  initrd: BootableName.default('initramfs-x86_64'),
   /** A signed UKI instead of kernel and initrd. It is served as it was signed and takes no argument. */
-  uki: AssetName.optional(),
+  uki: BootableName.optional(),
   /** The agent plane as a node reaches it. */
   agentUrl: HttpUrl,
   /** The agent plane's gRPC port as HookOS reads it. */
@@ -29,6 +34,3 @@ export const BootSettings = z.strictObject({
   extraArguments: z.array(KernelWord).max(64).default(['console=tty0', 'console=ttyS0,115200', 'modules=loop,squashfs,sd-mod,usb-storage']),
 });
 export type BootSettings = z.infer<typeof BootSettings>;
-
-/** The names below the assets folder that are the netboot system itself. */
-export const netbootAssets = ({ kernel, initrd, uki }: BootSettings): string[] => (uki ? [uki] : [kernel, initrd]);

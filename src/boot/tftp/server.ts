@@ -67,7 +67,12 @@ export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer>
 
   const count = (outcome: TftpOutcome): void => {
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-    deps.count?.(outcome);
+    try {
+      deps.count?.(outcome);
+    } catch (error) {
+      // It is called from timers, where a throw would end the process.
+      log.debug({ reason: (error as Error).message }, 'a TFTP outcome was not counted');
+    }
   };
 
   const socket = await bindUdp(address, deps.port).catch((error: Error) => {

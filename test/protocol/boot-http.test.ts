@@ -1,0 +1,189 @@
+import { request } from 'undici';
+import { createBootFiles } from '../../src/boot/files.js';
+import { createBootGate } from '../../src/boot/gate.js';
+import { createBootHttp } from '../../src/boot/http.js';
+import { BootSettings } from '../../src/boot/settings.js';
+import type { UnknownMacPolicy } from '../../src/contracts/boot.js';
+import { MetalflowError } from '../../src/domain/errors.js';
+import type { HttpServer } from '../../src/telemetry/http.js';
+import { silentLogger } from '../../src/telemetry/log.js';
+import { bootSubject, fakeBootDirectory, MAC, NOW, permitted, type FakeBootDirectory } from '../support/boot-directory.js';
+import { bootFolder, type BootFolder } from '../support/tftp-server.js';
+
+const DISK = '#!ipxe\necho netboot-not-allowed\nexit\n';
+let folder: BootFolder;
+let directory: FakeBootDirectory;
+let ready: () => Promise<void>;
+const servers: HttpServer[] = [];
+
+beforeAll(async () => {
+  folder = await bootFolder({ 'vmlinuz-x86_64': 'kernel', 'initramfs-x86_64': 'initrd', 'signed.efi': 'signed', 'ipxe.efi': 'ipxe' });
+});
+afterAll(() => folder.remove());
+beforeEach(() => {
+  directory = fakeBootDirectory({ [MAC]: permitted() });
+  ready = async () => {};
+});
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
+
+interface Plane {
+  /** Over a socket; `from` is told by the test as a proxy that the plane trusts. */
+  ask(path: string, more?: { from?: string; headers?: Record<string, string>; method?: 'GET' | 'HEAD' | 'POST' }): Promise<{ status: number; body: string; bytes: Buffer; headers: Record<string, unknown>; code?: string }>;
+}
+
+function plane(options: { unknownMac?: UnknownMacPolicy; settings?: Record<string, unknown>; trustedProxies?: string[] } = {}): Plane {
+  const log = silentLogger();
+  const gate = createBootGate({ directory, unknownMac: options.unknownMac ?? 'disk', now: () => NOW, log });
+  const settings = { ...BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113' }), ...options.settings };
+  const trustedProxies = options.trustedProxies ?? ['127.0.0.1'];
+  const server = createBootHttp({ gate, directory, settings, assetsDir: folder.root, binaries: createBootFiles({ roots: [folder.root], log }), log, ready: () => ready(), trustedProxies });
+  servers.push(server);
+  const listening = server.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    async ask(path, { from, headers, method = 'GET' } = {}) {
+      const answer = await request(`${await listening}${path}`, { method, headers: { ...headers, ...(from && { 'x-forwarded-for': from }) } });
+      const bytes = Buffer.from(await answer.body.arrayBuffer());
+      const body = bytes.toString();
+      return { status: answer.statusCode, body, bytes, headers: answer.headers, ...(body.startsWith('{') && { code: (JSON.parse(body) as { code?: string }).code }) };
+    },
+  };
+}
+const scriptOf = (mac: string): string => `/ipxe/script/${mac}/auto.ipxe`;
+
+describe('the script of a node', () => {
+  test.each(['02-01-48-AA-BB-0C', '020148aabb0c', '0201.48aa.bb0c', '02%3A01%3A48%3Aaa%3Abb%3A0c', '01-02-01-48-aa-bb-0c'])('asked as %s is the same to the byte (T8)', async (spelling) => {
+    const server = plane();
+    const expected = await server.ask(scriptOf(MAC));
+    const answer = await server.ask(scriptOf(spelling));
+    expect(answer.status).toBe(200);
+    expect(answer.bytes.equals(expected.bytes)).toBe(true);
+    expect(answer.bytes.subarray(0, 7).toString('hex')).toBe('2321697078650a');
+    expect(answer.body).toContain('echo metalflow: device 7, run 3\n');
+  });
+
+  test.each(['02:01:48:aa:bb', '02:01:48:aa:bb:gg', '0:1:48:a:b:c', 'x', '..', '%00', '02:01:48:aa:bb:0c%0aexit'])('asked as %s is refused, and nobody else is served (T8)', async (spelling) => {
+    const answer = await plane().ask(scriptOf(spelling));
+    expect([400, 404]).toContain(answer.status);
+    expect(answer.body).not.toContain('#!ipxe');
+    expect(directory.seen).toEqual([]);
+  });
+
+  test('is recorded as seen, for this attempt, and its sender is remembered', async () => {
+    await plane().ask(scriptOf(MAC), { from: '::ffff:10.0.0.5' });
+    expect(directory.seen).toEqual(['attempt-1']);
+    expect([...directory.addresses]).toEqual([['10.0.0.5', MAC]]);
+  });
+
+  test('by sender alone is found once the sender has named its MAC', async () => {
+    const server = plane();
+    expect((await server.ask('/auto.ipxe', { from: '10.0.0.5' })).body).toBe(DISK);
+    await server.ask(scriptOf(MAC), { from: '10.0.0.5' });
+    expect((await server.ask('/auto.ipxe', { from: '10.0.0.5' })).body).toContain('device 7, run 3');
+    expect((await server.ask('/auto.ipxe', { from: '10.0.0.6' })).body).toBe(DISK);
+  });
+
+  test('is nothing that a proxy nobody trusts can ask for another node', async () => {
+    directory.addresses.set('10.0.0.5', MAC);
+    expect((await plane({ trustedProxies: [] }).ask('/auto.ipxe', { from: '10.0.0.5' })).body).toBe(DISK);
+    expect((await plane({ trustedProxies: ['127.0.0.1'] }).ask('/auto.ipxe', { from: '10.0.0.5' })).body).toContain('device 7');
+  });
+
+  test('is not counted as a boot by HEAD', async () => {
+    const server = plane();
+    for (const url of [scriptOf(MAC), '/auto.ipxe']) expect((await server.ask(url, { method: 'HEAD' })).status).toBe(404);
+    expect(directory.seen).toEqual([]);
+  });
+
+  test.each([
+    ['a device without permission', () => directory.devices.set(MAC, bootSubject())],
+    ['an expired permission', () => directory.devices.set(MAC, permitted({ permission: { run: 3, bootAttempt: 'a', expiresAt: '2026-11-20T09:59:59Z' } }))],
+    ['an unknown MAC', () => directory.devices.clear()],
+    ['a store that is away', () => (directory.mode = 'fails')],
+    ['a store that cannot record the boot', () => (directory.recordBootSeen = () => Promise.reject(new MetalflowError('store_unavailable', { why: 'read-only' })))],
+  ])('for %s boots the disk, and records nothing', async (_, arrange) => {
+    arrange();
+    const answer = await plane().ask(scriptOf(MAC));
+    expect([answer.status, answer.body]).toEqual([200, DISK]);
+    expect(directory.seen).toEqual([]);
+  });
+
+  test('is served although its sender cannot be remembered', async () => {
+    directory.rememberSender = () => Promise.reject(new MetalflowError('store_unavailable', { why: 'busy' }));
+    expect((await plane().ask(scriptOf(MAC))).body).toContain('run 3');
+  });
+
+  test('that waits for a request is no boot of a run', async () => {
+    directory.devices.set(MAC, bootSubject({ state: 'available' }));
+    expect((await plane().ask(scriptOf(MAC))).body).toContain('boots to attest and wait');
+    expect(directory.seen).toEqual([]);
+  });
+
+  test('does not change by a hostile device name', async () => {
+    const plain = (await plane().ask(scriptOf(MAC))).body;
+    directory.devices.set(MAC, permitted({ name: 'x\nshell || ${evil} #' }));
+    expect((await plane().ask(scriptOf(MAC))).body).toBe(plain);
+  });
+
+  test.each([['an argument', { extraArguments: ['x\nshell'] }], ['a kernel', { kernel: 'k ${evil}' }], ['an agent', { agentUrl: 'https://h/ || shell' }]])('with a hostile setting of %s is the disk, and records nothing', async (_, settings) => {
+    expect((await plane({ settings }).ask(scriptOf(MAC))).body).toBe(DISK);
+    expect(directory.seen).toEqual([]);
+  });
+
+  test('is not remembered for a stranger', async () => {
+    await plane({ unknownMac: 'menu' }).ask(scriptOf('02:00:00:00:00:99'));
+    expect(directory.addresses.size).toBe(0);
+  });
+
+  test('is not there at all where unknown devices are met with silence', async () => {
+    const answer = await plane({ unknownMac: 'silent' }).ask(scriptOf('02:00:00:00:00:99'));
+    expect(answer.status).toBe(404);
+    expect(answer.body).not.toContain('ipxe');
+  });
+});
+
+describe('the netboot system and the iPXE programs', () => {
+  const everything = ['/assets/vmlinuz-x86_64', '/assets/initramfs-x86_64', '/assets/signed.efi', '/ipxe/binary/ipxe.efi'];
+  test.each(everything)('%s is given to a device that may boot, named by query, header or address', async (url) => {
+    directory.addresses.set('10.0.0.5', MAC);
+    const server = plane();
+    expect((await server.ask(`${url}?mac=${MAC}`)).status).toBe(200);
+    expect((await server.ask(url, { headers: { 'x-metalflow-boot-mac': MAC } })).status).toBe(200);
+    expect((await server.ask(url, { from: '10.0.0.5' })).status).toBe(200);
+    expect(directory.seen).toEqual([]);
+  });
+  test.each(everything)('%s is not given to one that may not', async (url) => {
+    directory.devices.set(MAC, bootSubject());
+    const answer = await plane().ask(`${url}?mac=${MAC}`);
+    expect([answer.status, answer.code]).toEqual([403, 'netboot_not_allowed']);
+  });
+  test.each(everything)('%s is not found by one that is met with silence', async (url) => {
+    expect((await plane({ unknownMac: 'silent' }).ask(url)).status).toBe(404);
+  });
+  test.each(everything)('%s asked with a MAC that is none is refused', async (url) => {
+    expect(await plane().ask(`${url}?mac=x`)).toMatchObject({ status: 400, code: 'mac_invalid' });
+    expect(await plane().ask(`${url}?mac=${MAC}&mac=${MAC}`)).toMatchObject({ status: 400, code: 'mac_invalid' });
+  });
+  test('a binary is asked for below a MAC as well, and is never another', async () => {
+    const server = plane();
+    expect((await server.ask(`/ipxe/binary/02-01-48-AA-BB-0C/ipxe.efi`)).body).toBe('ipxe');
+    expect((await server.ask('/ipxe/binary/02:01:48:aa:bb/ipxe.efi')).status).toBe(403);
+    expect((await plane({ unknownMac: 'menu' }).ask('/ipxe/binary/02:01:48:aa:bb/ipxe.efi')).status).toBe(404);
+  });
+  test('may not be kept by a cache between, which would serve them past the gate', async () => {
+    expect((await plane().ask(`/assets/vmlinuz-x86_64?mac=${MAC}`)).headers['cache-control']).toBe('private, no-store');
+  });
+});
+
+describe('health', () => {
+  test('is told whatever the store does; readiness is not', async () => {
+    const server = plane();
+    expect((await server.ask('/healthz')).body).toBe('{"status":"ok"}');
+    expect((await server.ask('/readyz')).status).toBe(200);
+    ready = () => Promise.reject(new MetalflowError('store_unavailable', { why: 'gone' }));
+    const answer = await server.ask('/readyz');
+    expect([answer.status, answer.code]).toEqual([503, 'store_unavailable']);
+  });
+  test('nothing is taken by POST', async () => {
+    expect((await plane().ask(scriptOf(MAC), { method: 'POST' })).status).toBe(404);
+  });
+});
