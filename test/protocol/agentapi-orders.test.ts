@@ -193,9 +193,18 @@ describe('reports that come twice or late (G1)', () => {
     const two = await take(plane, token, 'two');
     plane.desk.timeOut(two);
     expect(await report(plane, token, two)).toMatchObject({ status: 200, json: { report: 'late' } });
-    expect(plane.desk.row(two)).toMatchObject({ state: 'unknown', reports: [{ result: 'succeeded' }] });
+    expect(plane.desk.row(two)).toMatchObject({ state: 'cancelled', reports: [{ result: 'succeeded' }] });
     expect(finishes(plane)).toEqual([]);
     expect((await plane.send('/v1/orders/next?wait=0', { token })).status).toBe(204);
+  });
+
+  test('a report for an order whose outcome was unknown is taken once', async () => {
+    const { plane, token } = await openWithAgent();
+    const one = await take(plane, token, 'one');
+    plane.desk.lose(one);
+    expect((await report(plane, token, one)).json).toEqual({ report: 'taken' });
+    expect((await report(plane, token, one)).json).toEqual({ report: 'repeated' });
+    expect(plane.desk.signals.filter((signal) => signal.startsWith('known'))).toEqual(['known at last one succeeded']);
   });
 
   test('an old report, and one that contradicts the first, never move what runs now', async () => {

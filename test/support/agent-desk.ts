@@ -60,8 +60,10 @@ export interface FakeDesk {
   openAttempt(deviceId: string, run: number, options?: { allowUnproven?: boolean }): string;
   queue(deviceId: string, title: string, action?: AgentAction): Order;
   cancel(orderId: string): void;
-  /** The server's own deadline passed: the order's outcome is unknown. */
+  /** The order's time limit failed its run: the order is closed. */
   timeOut(orderId: string): void;
+  /** The agent fell silent: what became of the order is unknown, and a person waits for it. */
+  lose(orderId: string): void;
   row(orderId: string): OrderRow;
   /** Long polls that listen now. */
   waiters(): number;
@@ -166,9 +168,9 @@ export function createFakeDesk(deps: { now?: () => Date } = {}): FakeDesk {
       const row = rowFor(session, orderId);
       row.reports.push(report);
       if (row.state === 'reported') return 'repeated';
-      if (row.state !== 'consumed') return 'late';
+      if (row.state !== 'consumed' && row.state !== 'unknown') return 'late';
+      signals.push(`${row.state === 'unknown' ? 'known at last' : 'finished'} ${row.order.title} ${report.result}`);
       row.state = 'reported';
-      signals.push(`finished ${row.order.title} ${report.result}`);
       return 'taken';
     },
   };
@@ -199,6 +201,11 @@ export function createFakeDesk(deps: { now?: () => Date } = {}): FakeDesk {
   };
 
   const changed = (deviceId: string): void => void changes.emit(deviceId);
+  const close = (orderId: string, state: OrderState): void => {
+    const row = rows.get(orderId)!;
+    row.state = state;
+    changed(row.deviceId);
+  };
   return {
     attestation, orders, seeds, evidence, signals, senders, changes,
     declare: (node) => void nodes.set(node.mac, { name: `node-${node.deviceId}`, systemUuid: null, admitted: false, declaredEk: null, ...node }),
@@ -217,16 +224,9 @@ export function createFakeDesk(deps: { now?: () => Date } = {}): FakeDesk {
       changed(deviceId);
       return order;
     },
-    cancel: (orderId) => {
-      const row = rows.get(orderId)!;
-      row.state = 'cancelled';
-      changed(row.deviceId);
-    },
-    timeOut: (orderId) => {
-      const row = rows.get(orderId)!;
-      row.state = 'unknown';
-      changed(row.deviceId);
-    },
+    cancel: (orderId) => close(orderId, 'cancelled'),
+    timeOut: (orderId) => close(orderId, 'cancelled'),
+    lose: (orderId) => close(orderId, 'unknown'),
     row: (orderId) => rows.get(orderId)!,
     waiters: () => waiting,
   };
