@@ -127,7 +127,8 @@ export interface LifecycleInput {
 export interface LifecycleCarried {
   readonly pendingWake: boolean;
   readonly pendingAttestations: readonly z.infer<typeof Attested>[];
-  readonly stopAskedOf: number | null;
+  /** Of the refusal or oddity that was journalled last, so that it is told once. */
+  readonly told: string | null;
 }
 
 export interface RunInput {
@@ -137,8 +138,10 @@ export interface RunInput {
   readonly run: number;
   readonly kind: RunKind;
   readonly limits: Limits;
-  /** The boot attempt in which the node attested already and waits; such a run starts at awaiting-attestation. */
-  readonly intake: { readonly bootAttempt: string } | null;
+  /** Who asked: the field in NetBox (which the run takes), or a person's `retry` of the last run. */
+  readonly asked: { readonly how: 'netbox' } | { readonly how: 'retry'; readonly by: string };
+  /** The attestation with which the node waits already; such a run skips the power cycle and has the node attest again. */
+  readonly intake: { readonly attestationId: string } | null;
 }
 
 export interface RunOutcome {
@@ -147,6 +150,10 @@ export interface RunOutcome {
   /** Whether a destructive order was taken. */
   readonly destroyed: boolean;
   readonly by?: string;
+  /** A person asked, in the run's last hold, for a new run of the same kind. */
+  readonly retryBy?: string;
+  /** A retirement that an approver closed without the BMC's word. */
+  readonly unproven?: boolean;
 }
 
 /** What the watcher of a run saw in the end. */

@@ -90,9 +90,10 @@ export interface RunStore {
   setHold(ref: FenceRef, hold: Failure | null): Promise<void>;
   pinPlan(ref: FenceRef, plan: RunPlan): Promise<void>;
   plan(deviceId: string, run: number): Promise<RunPlan | null>;
-  /** `first`: the field may be read now. `again`: it was marked before, and must not be read any more. */
-  isTaken(deviceId: string, run: number): Promise<boolean>;
+  /** `cleared`: the field was cleared by this run, which must never read it again. */
+  taking(deviceId: string, run: number): Promise<'not-taken' | 'marked' | 'cleared'>;
   markTaken(ref: FenceRef): Promise<void>;
+  markCleared(ref: FenceRef): Promise<void>;
   /** First writer wins; withdraws permission, cancels orders, revokes tokens. Returns the outcome that stands. */
   close(deviceId: string, run: number, outcome: RunOutcome, ref: FenceRef | null): Promise<RunOutcome>;
 }
@@ -105,8 +106,11 @@ export interface AttemptStore {
   bootSeen(ref: FenceRef, bootAttempt: string): Promise<boolean>;
   /** @throws attempt_superseded */
   assertOpen(ref: FenceRef, bootAttempt: string): Promise<void>;
-  /** An intake attempt: the boot in which the node attested before a run was asked for. */
-  adoptIntake(ref: FenceRef, attestationId: string): Promise<{ bootAttempt: string }>;
+  /**
+   * The boot in which the node attested before a run was asked for becomes an attempt of this run. Its token is revoked, so
+   * that the agent attests again, over a new nonce, and gets the run's token and code.
+   */
+  adoptIntake(ref: FenceRef, attestationId: string): Promise<{ bootAttempt: string; number: number }>;
 }
 
 export interface PermissionStore {

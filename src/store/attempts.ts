@@ -52,11 +52,11 @@ export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): At
         const id = newId(at);
         await tx
           .insertInto('boot_attempt')
-          .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: row.at, closed_at: null, boot_seen_at: row.at, attested_at: row.at, ak_thumbprint: row.ak_thumbprint })
+          .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: row.at, closed_at: null, boot_seen_at: row.at, attested_at: null, ak_thumbprint: row.ak_thumbprint })
           .execute();
-        await tx.updateTable('attestation').set({ run: ref.run, boot_attempt: id }).where('id', '=', row.id).execute();
-        await tx.updateTable('session').set({ run: ref.run, boot_attempt: id }).where('device_id', '=', ref.deviceId).where('revoked_at', 'is', null).where('run', 'is', null).execute();
-        return { bootAttempt: id };
+        await revokeSessions(tx, ref.deviceId, at);
+        await appendJournal(tx, at, { deviceId: ref.deviceId, run: ref.run, kind: 'boot', text: `the boot in which the node waits became attempt ${id}` });
+        return { bootAttempt: id, number: 1 };
       }),
   };
 }

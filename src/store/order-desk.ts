@@ -58,6 +58,11 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
 
     next,
 
+    async held(session, orderId) {
+      const row = await db.selectFrom('agent_order').selectAll().where('id', '=', orderId).where('device_id', '=', session.deviceId).where('state', '=', 'consumed').where('consumed_by', '=', session.id).executeTakeFirst();
+      return row ? toOrder(row) : null;
+    },
+
     async waitForChange(session, ms, signal) {
       const until = Date.now() + ms;
       while (!signal.aborted) {

@@ -25,7 +25,7 @@ export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunSto
           .insertInto('run')
           .values({
             device_id: deviceId, number: run, kind, workflow_id: workflowId, fence: null, opened_at: at, closed_at: null, phase: 'planning', phase_since: at, hold: null,
-            plan: null, taken_at: null, destroyed: 0, outcome: null,
+            plan: null, taken_at: null, cleared_at: null, destroyed: 0, outcome: null,
           })
           .execute();
         // The number is spent here, whatever becomes of the run.
@@ -64,15 +64,22 @@ export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunSto
       return row?.plan ? (JSON.parse(row.plan) as RunPlan) : null;
     },
 
-    async isTaken(deviceId, run) {
-      const row = await db.selectFrom('run').select('taken_at').where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
-      return row?.taken_at != null;
+    async taking(deviceId, run) {
+      const row = await db.selectFrom('run').select(['taken_at', 'cleared_at']).where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
+      if (row?.cleared_at) return 'cleared';
+      return row?.taken_at ? 'marked' : 'not-taken';
     },
 
     markTaken: (ref) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
         await tx.updateTable('run').set({ taken_at: now().toISOString() }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).where('taken_at', 'is', null).execute();
+      }),
+
+    markCleared: (ref) =>
+      lockedTransaction(db, ref.deviceId, async (tx) => {
+        await assertHeld(tx, ref);
+        await tx.updateTable('run').set({ cleared_at: now().toISOString() }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
       }),
 
     close: (deviceId, run, outcome, ref) =>

@@ -68,6 +68,7 @@ export interface RunTable {
   plan: string | null;
   /** Set before desired_action is cleared; whoever finds it set never reads the field again. */
   taken_at: string | null;
+  cleared_at: string | null;
   destroyed: number;
   outcome: string | null;
 }

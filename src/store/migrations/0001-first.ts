@@ -18,7 +18,7 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
   sender: [['address', T, 'key'], ['mac', T], ['at', T]],
   run: [
     ['device_id', T, 'key'], ['number', I, 'key'], ['kind', T], ['workflow_id', T], ['fence', T, 'null'], ['opened_at', T], ['closed_at', T, 'null'],
-    ['phase', T], ['phase_since', T], ['hold', T, 'null'], ['plan', T, 'null'], ['taken_at', T, 'null'], ['destroyed', I], ['outcome', T, 'null'],
+    ['phase', T], ['phase_since', T], ['hold', T, 'null'], ['plan', T, 'null'], ['taken_at', T, 'null'], ['cleared_at', T, 'null'], ['destroyed', I], ['outcome', T, 'null'],
   ],
   boot_attempt: [
     ['id', T, 'key'], ['device_id', T], ['run', I], ['fence', T], ['opened_at', T], ['closed_at', T, 'null'], ['boot_seen_at', T, 'null'],

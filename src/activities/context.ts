@@ -1,0 +1,34 @@
+/** What every activity may ask of Temporal's activity context, in the house's words. */
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import { isMetalflowError, MetalflowError, type Failure } from '../domain/errors.js';
+import type { FenceRef } from '../contracts/store.js';
+
+/** The run as a workflow names it; the Temporal ids come from the activity's own context and cannot be handed in. */
+export interface RunRef {
+  readonly deviceId: string;
+  readonly run: number;
+}
+
+export function fenceRef({ deviceId, run }: RunRef): FenceRef {
+  const execution = Context.current().info.workflowExecution;
+  if (!execution) throw new MetalflowError('run_stale');
+  return { deviceId, run, workflowId: execution.workflowId, temporalRunId: execution.runId };
+}
+
+/** Same for every try of one activity, different for any other: who holds a lock. */
+export function holderName(): string {
+  const { workflowExecution, activityId } = Context.current().info;
+  return `${workflowExecution?.workflowId}/${workflowExecution?.runId}/${activityId}`;
+}
+
+export const heartbeat = (details: unknown): void => Context.current().heartbeat(details);
+export const cancellationSignal = (): AbortSignal => Context.current().cancellationSignal;
+
+/** Sleeps, and rejects with the cancellation when the activity is cancelled meanwhile. */
+export const pause = (ms: number): Promise<void> => Context.current().sleep(ms);
+
+/** An error of the table as Temporal shows it: its code is the failure's type, its row decides whether it is tried again. */
+export function toApplicationFailure(error: unknown): unknown {
+  if (!isMetalflowError(error)) return error;
+  return ApplicationFailure.create({ message: error.message, type: error.code, nonRetryable: !error.retryable, details: [error.toFailure() satisfies Failure], cause: error });
+}

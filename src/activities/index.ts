@@ -1,0 +1,24 @@
+/** Every activity, and the type that workflows see. */
+import type { ImageActivities } from './image.js';
+import type { LifecycleActivities } from './lifecycle.js';
+import type { NetbootActivities } from './netboot.js';
+import type { NetboxActivities } from './netbox.js';
+import type { OrderActivities } from './orders.js';
+import type { PlanningActivities } from './planning.js';
+import type { PowerActivities } from './power.js';
+import type { RunActivities } from './runs.js';
+
+export { createImageActivities } from './image.js';
+export { createLifecycleActivities } from './lifecycle.js';
+export { createNetbootActivities } from './netboot.js';
+export { createNetboxActivities } from './netbox.js';
+export { createOrderActivities } from './orders.js';
+export { createPlanningActivities, createRunPlanner } from './planning.js';
+export { createPowerActivities } from './power.js';
+export { createRunActivities } from './runs.js';
+export { activityInterceptors } from './interceptor.js';
+
+/** On the main queue: they ask the store, NetBox and Temporal. */
+export type CentralActivities = RunActivities & LifecycleActivities & NetboxActivities & NetbootActivities & OrderActivities & PlanningActivities;
+/** On the site's queue: they touch a node or its image. */
+export type SiteActivities = PowerActivities & ImageActivities;

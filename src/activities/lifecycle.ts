@@ -1,0 +1,59 @@
+/** The lifecycle's bookkeeping in the store, its adoption, and the reconcile. */
+import type { Failure } from '../domain/errors.js';
+import type { Request } from '../domain/runs.js';
+import type { LifecycleState } from '../domain/states.js';
+import { lifecycleId, SIGNALS } from '../contracts/messages.js';
+import type { NetboxClient } from '../contracts/netbox.js';
+import type { DeviceRecord, Stores } from '../contracts/store.js';
+import type { TemporalPort } from '../contracts/temporal-port.js';
+import { heartbeat } from './context.js';
+
+export interface LifecycleActivitiesDeps {
+  readonly stores: Pick<Stores, 'devices' | 'installation'>;
+  readonly temporal: TemporalPort;
+  readonly netbox: NetboxClient;
+  /** Reads the installation id Temporal holds, starting the installation workflow with ours when there is none. */
+  readonly linkInstallation: (ours: string) => Promise<string>;
+}
+
+export function createLifecycleActivities({ stores, temporal, netbox, linkInstallation }: LifecycleActivitiesDeps) {
+  return {
+    /** What the store knows, before NetBox is asked: an open run is taken up even while NetBox is away. */
+    async recallDevice({ deviceId }: { deviceId: string }): Promise<{ record: DeviceRecord | null; distrust: string | null }> {
+      const record = await stores.devices.find(deviceId);
+      return { record, distrust: record ? await stores.installation.distrust(deviceId) : null };
+    },
+
+    async keepState(input: { deviceId: string; state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest: Request | null; by?: string }): Promise<void> {
+      await stores.devices.setState(input.deviceId, input);
+      if (input.by) await stores.devices.journal(input.deviceId, null, 'verb', input.because, input.by);
+    },
+
+    /** A person said that store and machine belong together. */
+    async adoptDevice(input: { deviceId: string; by: string }): Promise<void> {
+      const ours = await stores.installation.read();
+      if (ours?.status === 'mismatch') await stores.installation.relink(await linkInstallation(ours.id));
+      await stores.installation.adopt(input.deviceId, input.by);
+    },
+
+    /** Reads NetBox for what a lost webhook left, and restarts lifecycles that are missing while the store shows work. */
+    async reconcile(): Promise<{ signalled: number; restarted: number }> {
+      const since = await stores.devices.reconcileMark();
+      const { ids, newest } = await netbox.listChanged(since);
+      let signalled = 0;
+      for (const deviceId of ids) {
+        await temporal.signalLifecycle(deviceId, SIGNALS.deviceChanged.name, { source: 'reconcile' });
+        heartbeat({ signalled: ++signalled });
+      }
+      let restarted = 0;
+      for (const deviceId of await stores.devices.withOpenWork()) {
+        if ((await temporal.look(lifecycleId(deviceId))).kind === 'running') continue;
+        await temporal.signalLifecycle(deviceId, SIGNALS.deviceChanged.name, { source: 'reconcile' });
+        heartbeat({ restarted: ++restarted });
+      }
+      if (newest) await stores.devices.setReconcileMark(newest);
+      return { signalled, restarted };
+    },
+  };
+}
+export type LifecycleActivities = ReturnType<typeof createLifecycleActivities>;

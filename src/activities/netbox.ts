@@ -1,0 +1,137 @@
+/** NetBox: the device read again, the request taken, status and journal written. No decisions. */
+import { failure, isMetalflowError, MetalflowError, type Failure } from '../domain/errors.js';
+import type { Request, RunKind } from '../domain/runs.js';
+import { isOneOf, ENDED_STATES, type LifecycleState, type NetboxStatus } from '../domain/states.js';
+import type { Device } from '../contracts/device.js';
+import type { NetboxClient } from '../contracts/netbox.js';
+import type { DeviceRecord, Stores } from '../contracts/store.js';
+import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
+import { fenceRef, type RunRef } from './context.js';
+
+/** What the lifecycle needs of a device; small, since it stays in histories. */
+export interface DeviceLook {
+  readonly name: string;
+  readonly site: string;
+  readonly nodeClass: string | null;
+  readonly status: string;
+  readonly desiredAction: Request | null;
+  readonly unknownAction: string | null;
+}
+
+export type Looked =
+  | { readonly kind: 'found'; readonly device: DeviceLook; readonly record: DeviceRecord; readonly distrust: string | null }
+  /** Nothing is asked, and there is no history: not ours. Nothing was written. */
+  | { readonly kind: 'not-ours' }
+  | { readonly kind: 'gone'; readonly record: DeviceRecord | null }
+  | { readonly kind: 'invalid'; readonly failure: Failure; readonly record: DeviceRecord | null };
+
+/** The state in which a device without history begins; null when NetBox's status says nothing we may take for a beginning. */
+const FIRST_STATE: Readonly<Record<string, LifecycleState>> = { planned: 'planned', inventory: 'available', active: 'active', failed: 'failed' };
+
+const lookOf = (device: Device): DeviceLook => ({ name: device.name, site: device.site, nodeClass: device.nodeClass, status: device.status, desiredAction: device.desiredAction, unknownAction: device.unknownAction });
+
+export interface NetboxActivitiesDeps {
+  readonly netbox: NetboxClient;
+  readonly stores: Pick<Stores, 'fence' | 'devices' | 'installation' | 'runs'>;
+  /** The link people follow from NetBox to the node. */
+  readonly lifecycleUrl: (deviceId: string) => string;
+  readonly crash?: CrashPoint;
+}
+
+export function createNetboxActivities({ netbox, stores, lifecycleUrl, crash = noCrash }: NetboxActivitiesDeps) {
+  /** Is this device metalflow's business? It has a history, or something is asked, or it is declared and ours to manage. */
+  function isOurs(device: Device, record: DeviceRecord | null): boolean {
+    if (record && !isOneOf(ENDED_STATES, record.state)) return true;
+    if (device.desiredAction || device.unknownAction) return true;
+    return (device.nodeClass !== null || device.bmc !== null) && FIRST_STATE[device.status] !== undefined;
+  }
+
+  return {
+    /** The device as NetBox has it now, registered in the store; and what the store knows of it. */
+    async lookAtDevice({ deviceId }: { deviceId: string }): Promise<Looked> {
+      const record = await stores.devices.find(deviceId);
+      let device: Device | null;
+      try {
+        device = await netbox.readDevice(deviceId);
+      } catch (error) {
+        if (isMetalflowError(error) && error.code === 'device_invalid') return { kind: 'invalid', failure: error.toFailure(), record };
+        throw error;
+      }
+      if (!device) return { kind: 'gone', record };
+      if (!isOurs(device, record)) return { kind: 'not-ours' };
+      const first = FIRST_STATE[device.status];
+      const isNew = !record || isOneOf(ENDED_STATES, record.state);
+      if (isNew && !first) {
+        return { kind: 'invalid', failure: failure('device_invalid', { field: 'status', what: `is ${device.status}, and metalflow has no open history of the device; set planned, inventory, active or failed` }), record };
+      }
+      const registered = await stores.devices.register(device, { state: first ?? 'planned', adopted: device.status === 'active' });
+      // A retired device that a person declares again begins anew; its runs stay in the store.
+      if (record && isNew) await stores.devices.setState(deviceId, { state: first!, previousState: null, hold: null, because: `declared again (${device.status})`, nextRequest: null });
+      if (isNew) await stores.devices.setNetboxStatus(deviceId, device.status);
+      const distrust = await stores.installation.distrust(deviceId);
+      return { kind: 'found', device: lookOf(device), record: record && !isNew ? registered : (await stores.devices.find(deviceId))!, distrust };
+    },
+
+    /**
+     * Takes the request: the row is written first; then the field is cleared, with If-Match on a read that still shows the request.
+     * Once cleared, the run never reads the field again, so a reset cannot lose, double or swallow a request.
+     */
+    async takeRequest(input: RunRef & { kind: RunKind }): Promise<{ kind: 'taken' } | { kind: 'withdrawn'; found: string }> {
+      const ref = fenceRef(input);
+      await stores.fence.enter(ref);
+      const taking = await stores.runs.taking(input.deviceId, input.run);
+      if (taking === 'cleared') return { kind: 'taken' };
+      if (taking === 'not-taken') {
+        const device = await netbox.readDevice(input.deviceId);
+        if (device?.desiredAction !== input.kind) return { kind: 'withdrawn', found: device ? (device.desiredAction ?? 'nothing') : 'no device' };
+        await stores.runs.markTaken(ref);
+        crash('takeRequest:marked');
+      }
+      await clearField(input.deviceId, input.kind, input.run);
+      await stores.runs.markCleared(ref);
+      return { kind: 'taken' };
+    },
+
+    /** The lifecycle's status in NetBox. A status that a person changed since our last write is never overwritten, unless `insist`. */
+    async writeStatus(input: { deviceId: string; state: LifecycleState; status: NetboxStatus | null; insist: boolean }): Promise<{ kind: 'written' | 'gone' } | { kind: 'conflict'; failure: Failure }> {
+      const record = await stores.devices.find(input.deviceId);
+      for (let tries = 1; ; tries++) {
+        const device = await netbox.readDevice(input.deviceId);
+        if (!device) return { kind: 'gone' };
+        const changed = record?.netboxStatus != null && device.status !== record.netboxStatus && device.status !== input.status;
+        if (changed && input.status !== null && !input.insist) return { kind: 'conflict', failure: failure('netbox_conflict', { field: 'status', value: device.status }) };
+        const wrote = await netbox.writeDevice(device, {
+          ...(input.status !== null && input.status !== device.status && { status: input.status }),
+          fields: { lifecycle_state: input.state, lifecycle_url: lifecycleUrl(input.deviceId) },
+          message: `metalflow: ${input.state}`,
+        });
+        crash('writeStatus:after-effect');
+        if (wrote.kind === 'gone') return { kind: 'gone' };
+        if (wrote.kind === 'written') {
+          if (input.status !== null) await stores.devices.setNetboxStatus(input.deviceId, input.status);
+          return { kind: 'written' };
+        }
+        if (tries === 5) throw new MetalflowError('netbox_unreachable', { why: 'the device keeps changing under our write' });
+      }
+    },
+
+    /** A line in NetBox's journal and in ours. */
+    async writeJournal(input: { deviceId: string; run: number | null; kind: 'info' | 'success' | 'warning' | 'danger'; text: string }): Promise<void> {
+      await stores.devices.journal(input.deviceId, input.run, 'netbox', input.text);
+      await netbox.addJournalEntry(input.deviceId, input.kind, input.text);
+    },
+  };
+
+  /** Clears the field while it still shows this request; somebody's newer request is left alone. */
+  async function clearField(deviceId: string, kind: RunKind, run: number): Promise<void> {
+    for (let tries = 1; tries <= 5; tries++) {
+      const device = await netbox.readDevice(deviceId);
+      if (device?.desiredAction !== kind) return;
+      const wrote = await netbox.writeDevice(device, { fields: { desired_action: null }, message: `metalflow: run ${run} took the request ${kind}` });
+      crash('takeRequest:after-effect');
+      if (wrote.kind !== 'conflict') return;
+    }
+    throw new MetalflowError('netbox_unreachable', { why: 'the device keeps changing under our write' });
+  }
+}
+export type NetboxActivities = ReturnType<typeof createNetboxActivities>;

@@ -1,0 +1,120 @@
+/** What a lifecycle has in mind. The store holds what must survive it. */
+import { upsertSearchAttributes, setCurrentDetails, type ChildWorkflowHandle } from '@temporalio/workflow';
+import { ERRORS, type Failure } from '../domain/errors.js';
+import type { Request, RunKind } from '../domain/runs.js';
+import { STATES, type LifecycleState } from '../domain/states.js';
+import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, VerbInput, WatchedEnd } from '../contracts/messages.js';
+import type { DeviceRecord } from '../contracts/store.js';
+import type { nodeRun } from './node-run.js';
+import { attribute } from './run-display.js';
+
+export type OpenRun = NonNullable<DeviceRecord['openRun']>;
+export type RunHandle = ChildWorkflowHandle<typeof nodeRun>;
+
+export class LifecycleContext {
+  readonly deviceId: string;
+  name: string;
+  site = '';
+  nodeClass: string | null = null;
+  state: LifecycleState = 'planned';
+  since = Date.now();
+  previousState: LifecycleState | null = null;
+  adopted = false;
+  holding: HoldView | null = null;
+  openRun: OpenRun | null = null;
+  lastRun: DeviceRecord['lastRun'] = null;
+  nextRequest: Request | null = null;
+  /** The run that was asked to stop, so that it is asked once. */
+  stopAskedOf: number | null = null;
+  /** What was told to people last, so that it is told once. */
+  told: string | null;
+  /** The last attestation of a node that waits without a run. */
+  waitingNode: { readonly attestationId: string } | null = null;
+  wake: boolean;
+  runEnd: WatchedEnd | null = null;
+  watching: number | null = null;
+  readonly said: { readonly verb: OperatorVerb; readonly input: VerbInput }[] = [];
+  /** NetBox could not be read: look again after a while. */
+  lookAgain = false;
+
+  constructor(input: LifecycleInput) {
+    this.deviceId = input.deviceId;
+    this.name = `device ${input.deviceId}`;
+    this.wake = input.carried?.pendingWake ?? true;
+    this.told = input.carried?.told ?? null;
+    const attested = input.carried?.pendingAttestations.at(-1);
+    if (attested) this.waitingNode = { attestationId: attested.attestationId };
+  }
+
+  hasWork(): boolean {
+    return this.wake || this.runEnd !== null || this.said.length > 0;
+  }
+
+  carried(): LifecycleCarried {
+    return { pendingWake: this.wake, told: this.told, pendingAttestations: this.waitingNode ? [{ bootAttempt: null, attestationId: this.waitingNode.attestationId, accepted: true, reason: null }] : [] };
+  }
+
+  recall(record: DeviceRecord): void {
+    this.name = record.name;
+    this.site = record.site;
+    this.nodeClass = record.nodeClass;
+    this.state = record.state;
+    this.since = Date.parse(record.stateSince);
+    this.previousState = record.previousState;
+    this.adopted = record.adopted;
+    this.openRun = record.openRun;
+    this.lastRun = record.lastRun;
+    this.nextRequest = record.nextRequest;
+    this.holding = record.hold ? this.holdView(record.hold) : null;
+  }
+
+  holdView(why: Failure): HoldView {
+    return { ...why, since: new Date().toISOString(), verb: ERRORS[why.code].verb };
+  }
+
+  get waitsFor(): string {
+    if (this.holding) return `a person: ${this.holding.hint}`;
+    if (this.openRun) return `run ${this.openRun.run} (${this.openRun.kind})`;
+    return STATES[this.state].waysOut === 'none' ? 'nothing: it has ended' : STATES[this.state].waysOut;
+  }
+
+  view(): LifecycleView {
+    const last = this.lastRun;
+    return {
+      deviceId: this.deviceId, node: this.name, state: this.state, since: new Date(this.since).toISOString(), adopted: this.adopted, nodeClass: this.nodeClass, site: this.site,
+      openRun: this.openRun, lastRun: last && { run: last.run, kind: last.kind, end: last.outcome.end, failure: last.outcome.failure, at: last.at },
+      nextRequest: this.nextRequest, hold: this.holding, waitsFor: this.waitsFor,
+    };
+  }
+
+  show(): void {
+    setCurrentDetails(lifecycleDetails(this));
+    upsertSearchAttributes([
+      { key: attribute.node, value: this.name },
+      { key: attribute.device, value: this.deviceId },
+      { key: attribute.state, value: this.holding ? 'held' : this.state },
+      { key: attribute.class, value: this.nodeClass ?? 'none' },
+      { key: attribute.site, value: this.site || 'unknown' },
+    ]);
+  }
+
+  runKind(): RunKind | null {
+    return this.openRun?.kind ?? null;
+  }
+}
+
+/** Markdown: state, since when, what it waits for, what to do. */
+export function lifecycleDetails(life: LifecycleContext): string {
+  const { holding: hold, lastRun } = life;
+  const lines = [
+    `### ${life.name} (NetBox device ${life.deviceId})`,
+    hold ? `**held** (${life.state}) since ${hold.since}: \`${hold.code}\` ${hold.message}` : `**${life.state}** since ${new Date(life.since).toISOString()}: ${STATES[life.state].meaning}${life.adopted ? ' (adopted: metalflow did not install it)' : ''}`,
+    '',
+    `**waits for:** ${life.waitsFor}`,
+    hold ? `**to do:** ${hold.hint} (\`metalflow node ${hold.verb === 'none' ? 'show' : hold.verb} ${life.name}\`)` : '**to do:** nothing',
+  ];
+  if (life.openRun) lines.push('', `**open run:** \`${life.openRun.workflowId}\` (${life.openRun.kind})`);
+  if (life.nextRequest) lines.push('', `**next request:** ${life.nextRequest}`);
+  if (lastRun) lines.push('', `**last run:** ${lastRun.run} (${lastRun.kind}) ${lastRun.outcome.end}${lastRun.outcome.failure ? `: \`${lastRun.outcome.failure.code}\` ${lastRun.outcome.failure.message}` : ''}`);
+  return lines.join('\n');
+}

@@ -1,0 +1,219 @@
+/** What a lifecycle does: takes up what the store shows, judges the device, starts runs, settles their ends. */
+import { getExternalWorkflowHandle, ParentClosePolicy, startChild } from '@temporalio/workflow';
+import { failure, type Failure } from '../domain/errors.js';
+import { judgeRequest } from '../domain/requests.js';
+import type { RunKind } from '../domain/runs.js';
+import { STATES, type LifecycleState } from '../domain/states.js';
+import { endEvent, isLegal, STARTED_EVENT, transition, type LifecycleEvent } from '../domain/transitions.js';
+import { SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
+import type { DeviceLook } from '../activities/netbox.js';
+import { lifecycleActivities as central, lifecycleNetbox as netbox, runWatcher } from './activities.js';
+import { isCancellation } from './failures.js';
+import type { LifecycleContext } from './lifecycle-context.js';
+import { nodeRun } from './node-run.js';
+import { attribute } from './run-display.js';
+
+/** An open run is taken up before NetBox is asked anything. */
+export async function takeUp(life: LifecycleContext): Promise<void> {
+  const { record, distrust } = await central.recallDevice({ deviceId: life.deviceId });
+  if (!record) return;
+  life.recall(record);
+  if (distrust) await holdWith(life, failure('installation_mismatch', { why: distrust }));
+  if (life.openRun) watch(life, life.openRun);
+}
+
+/** Follows the run in the background; its end wakes the lifecycle. */
+export function watch(life: LifecycleContext, run: { run: number; workflowId: string }): void {
+  life.watching = run.run;
+  runWatcher.watchRun({ workflowId: run.workflowId }).then(
+    (end: WatchedEnd) => void (life.runEnd = end),
+    (error: unknown) => {
+      if (!isCancellation(error)) life.runEnd = { kind: 'terminated' };
+    },
+  );
+}
+
+/** Moves the state by an event of the table, and keeps it in the store. */
+export async function move(life: LifecycleContext, event: LifecycleEvent, because: string, by?: string): Promise<void> {
+  const left = life.state;
+  const next = transition(left, event, life.previousState);
+  const returns = next === life.previousState;
+  life.previousState = returns ? null : left;
+  if (next !== left) life.since = Date.now();
+  life.state = next;
+  await keep(life, because, by);
+}
+
+const keep = (life: LifecycleContext, because: string, by?: string): Promise<void> =>
+  central.keepState({ deviceId: life.deviceId, state: life.state, previousState: life.previousState, hold: life.holding, because, nextRequest: life.nextRequest, ...(by && { by }) });
+
+/** A person has to decide. With a run open the state stays, and the hold stands beside it. */
+export async function holdWith(life: LifecycleContext, why: Failure, by?: string): Promise<void> {
+  if (life.holding?.code === why.code && life.holding.message === why.message) return;
+  life.holding = life.holdView(why);
+  if (isLegal(life.state, 'held')) await move(life, 'held', why.message, by);
+  else await keep(life, why.message, by);
+}
+
+export async function endHold(life: LifecycleContext, because: string, by?: string): Promise<void> {
+  life.holding = null;
+  if (life.state === 'held') await move(life, 'hold ended', because, by);
+  else await keep(life, because, by);
+}
+
+/** Writes the state's status to NetBox. @returns false when a person changed it meanwhile: then the lifecycle is held */
+export async function publish(life: LifecycleContext, insist = false): Promise<boolean> {
+  const wrote = await netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: STATES[life.state].netboxStatus, insist });
+  if (wrote.kind !== 'conflict') return true;
+  await holdWith(life, wrote.failure);
+  return false;
+}
+
+/** Told to people once, in NetBox's journal. */
+export async function tell(life: LifecycleContext, kind: 'info' | 'success' | 'warning' | 'danger', text: string, run: number | null = null): Promise<void> {
+  if (life.told === text) return;
+  life.told = text;
+  await netbox.writeJournal({ deviceId: life.deviceId, run, kind, text });
+}
+
+/** Reads the device and does what it asks for. @returns `ended` when there is nothing to live for */
+export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 'ended'> {
+  const looked = await netbox.lookAtDevice({ deviceId: life.deviceId });
+  switch (looked.kind) {
+    case 'not-ours':
+      return life.openRun ? 'goes-on' : 'ended';
+    case 'gone':
+      return deviceGone(life, looked.record !== null);
+    case 'invalid':
+      if (!looked.record) life.name = `device ${life.deviceId}`;
+      await holdWith(life, looked.failure);
+      return 'goes-on';
+    case 'found':
+      break;
+  }
+  const { device, record, distrust } = looked;
+  Object.assign(life, { name: device.name, site: device.site, nodeClass: device.nodeClass, adopted: record.adopted });
+  if (!life.openRun && !life.holding) Object.assign(life, { state: record.state, previousState: record.previousState, since: Date.parse(record.stateSince), lastRun: record.lastRun });
+  if (distrust) {
+    await holdWith(life, failure('installation_mismatch', { why: distrust }));
+    return 'goes-on';
+  }
+  if (life.holding?.code === 'device_invalid') await endHold(life, 'NetBox was fixed');
+  if (device.unknownAction) await tell(life, 'warning', `desired_action ${device.unknownAction} is none of provision, reprovision, wipe, retire; nothing was started`);
+  await judge(life, device);
+  return 'goes-on';
+}
+
+async function deviceGone(life: LifecycleContext, known: boolean): Promise<'goes-on' | 'ended'> {
+  if (life.openRun) {
+    await askToStop(life, 'NetBox', null);
+    return 'goes-on';
+  }
+  if (known && isLegal(life.state, 'device gone')) {
+    life.holding = null;
+    await move(life, 'device gone', 'NetBox no longer has the device');
+  }
+  return 'ended';
+}
+
+async function judge(life: LifecycleContext, device: DeviceLook): Promise<void> {
+  const judgement = judgeRequest(life.state, device.desiredAction, life.runKind());
+  const kept = judgement.kind === 'keep' || judgement.kind === 'stop-open-run' ? judgement.request : null;
+  if (kept !== life.nextRequest) {
+    life.nextRequest = kept;
+    await keep(life, kept ? `${kept} is the next request` : 'the next request was taken back');
+  }
+  switch (judgement.kind) {
+    case 'nothing':
+    case 'keep':
+      // A run that is held for the device looks again.
+      if (life.openRun) await getExternalWorkflowHandle(life.openRun.workflowId).signal(SIGNALS.deviceChanged.name, { source: 'temporal' }).catch(() => undefined);
+      if (judgement.kind === 'nothing' && device.desiredAction === null) life.told = null;
+      return;
+    case 'refuse':
+      return tell(life, 'warning', judgement.failure.message);
+    case 'stop-open-run':
+      return askToStop(life, 'NetBox', judgement.request);
+    case 'start':
+      return startRun(life, judgement.run, { how: 'netbox' });
+  }
+}
+
+export async function askToStop(life: LifecycleContext, by: string, request: RunKind | null): Promise<void> {
+  const run = life.openRun;
+  if (!run || life.stopAskedOf === run.run) return;
+  life.stopAskedOf = run.run;
+  await getExternalWorkflowHandle(run.workflowId).signal(SIGNALS.stopAtSafePoint.name, { by, request }).catch(() => undefined);
+}
+
+export async function startRun(life: LifecycleContext, kind: RunKind, asked: RunInput['asked']): Promise<void> {
+  const waits = kind === 'provision' && (life.state === 'planned' || life.state === 'available') ? life.waitingNode : null;
+  const opened = await central.openRun({ deviceId: life.deviceId, kind, asked, intake: waits });
+  life.waitingNode = null;
+  life.openRun = { run: opened.input.run, kind: opened.input.kind, workflowId: opened.workflowId };
+  await move(life, STARTED_EVENT[opened.input.kind], `run ${opened.input.run} (${opened.input.kind}) started`);
+  // A status that a person changed since our last write: the run is not begun, and its request not taken.
+  if (!(await publish(life))) {
+    const why = life.holding!;
+    await settle(life, { end: 'withdrawn', failure: failure(why.code, why.details) }, false);
+    await holdWith(life, failure(why.code, why.details));
+    return;
+  }
+  await begin(life, opened.input, opened.workflowId);
+}
+
+async function begin(life: LifecycleContext, input: RunInput, workflowId: string): Promise<void> {
+  try {
+    await startChild(nodeRun, {
+      workflowId,
+      args: [input],
+      // The run outlives its lifecycle's continue-as-new; `watchRun` learns its end.
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      staticSummary: `${input.kind} of ${input.nodeName}, run ${input.run}`,
+      typedSearchAttributes: [
+        { key: attribute.node, value: input.nodeName },
+        { key: attribute.device, value: input.deviceId },
+        { key: attribute.runKind, value: input.kind },
+        { key: attribute.site, value: input.site },
+        { key: attribute.state, value: life.state },
+        { key: attribute.phase, value: 'planning' },
+      ],
+    });
+  } catch (error) {
+    // A former lifecycle started it.
+    if ((error as Error).name !== 'WorkflowExecutionAlreadyStartedError') throw error;
+  }
+  watch(life, { run: input.run, workflowId });
+}
+
+/** The open run has ended somehow, or was never begun. */
+export async function runEnded(life: LifecycleContext, end: WatchedEnd): Promise<void> {
+  const run = life.openRun!;
+  life.watching = null;
+  if (end.kind === 'never-started') {
+    const opened = await central.openRun({ deviceId: life.deviceId, kind: run.kind, asked: { how: 'netbox' }, intake: null });
+    return begin(life, opened.input, opened.workflowId);
+  }
+  const outcome: Omit<RunOutcome, 'destroyed'> = end.kind === 'ended' ? end.outcome : { end: 'failed', failure: failure('run_terminated') };
+  await settle(life, outcome, true);
+}
+
+/** Writes the outcome once, withdraws what was open, and moves the state. */
+async function settle(life: LifecycleContext, outcome: Omit<RunOutcome, 'destroyed'>, publishes: boolean): Promise<void> {
+  const run = life.openRun!;
+  const standing = await central.closeRun({ deviceId: life.deviceId, run: run.run, outcome: { ...outcome, destroyed: false } });
+  life.openRun = null;
+  life.stopAskedOf = null;
+  life.lastRun = { run: run.run, kind: run.kind, outcome: standing, at: new Date().toISOString() };
+  const event = standing.unproven ? 'removal attested' : endEvent(standing.end, standing.destroyed);
+  if (event) await move(life, event, `run ${run.run} (${run.kind}) ended: ${standing.end}${standing.failure ? ` (${standing.failure.code})` : ''}`);
+  life.wake = true;
+  if (!publishes) return;
+  await publish(life);
+  const kind = standing.end === 'done' ? 'success' : standing.end === 'failed' ? 'danger' : 'info';
+  const text = `run ${run.run} (${run.kind}): ${standing.end}${standing.failure ? `: ${standing.failure.message}. What to do: ${standing.failure.hint}` : ''}`;
+  await tell(life, kind, text, run.run);
+  if (standing.retryBy && isLegal(life.state, STARTED_EVENT[run.kind])) await startRun(life, run.kind, { how: 'retry', by: standing.retryBy });
+}
+
+export const hasEnded = (state: LifecycleState): boolean => STATES[state].waysOut === 'none';

@@ -1,0 +1,71 @@
+/** The one long-lived workflow of a node. It judges, starts runs and settles their ends; it never fails: an unexpected error holds it. */
+import { allHandlersFinished, condition, continueAsNew, isCancellation, log, workflowInfo } from '@temporalio/workflow';
+import type { LifecycleInput, LifecycleView } from '../contracts/messages.js';
+import { failureOf } from './failures.js';
+import { LifecycleContext } from './lifecycle-context.js';
+import { hasEnded, holdWith, lookAndJudge, runEnded, takeUp, tell } from './lifecycle-steps.js';
+import { doVerb, listenForLifecycle } from './lifecycle-verbs.js';
+
+/** A history of this many events is long enough to read on one page; the next one begins. */
+const EVENTS_PER_HISTORY = 2000;
+const LOOK_AGAIN = '2 minutes';
+
+export async function nodeLifecycle(input: LifecycleInput): Promise<LifecycleView> {
+  const life = new LifecycleContext(input);
+  listenForLifecycle(life);
+  await safely(life, () => takeUp(life));
+  for (;;) {
+    if (!life.hasWork()) {
+      life.show();
+      const came = await condition(() => life.hasWork(), life.lookAgain ? LOOK_AGAIN : '365 days');
+      if (!came) life.wake = true;
+    }
+    if ((await safely(life, () => step(life))) === 'ended' || hasEnded(life.state)) {
+      // Signals that came in this last task are not lost: the next one starts anew, and these are looked at here.
+      if (!life.hasWork() || hasEnded(life.state)) break;
+    }
+    if (workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > EVENTS_PER_HISTORY) {
+      await condition(allHandlersFinished);
+      if (life.runEnd === null && life.said.length === 0) await continueAsNew<typeof nodeLifecycle>({ deviceId: life.deviceId, carried: life.carried() });
+    }
+  }
+  life.show();
+  await condition(allHandlersFinished);
+  return life.view();
+}
+
+/** One thing at a time: a run's end, then what people said, then what NetBox says. */
+async function step(life: LifecycleContext): Promise<'goes-on' | 'ended'> {
+  if (life.runEnd && life.openRun) {
+    const end = life.runEnd;
+    life.runEnd = null;
+    await runEnded(life, end);
+    return 'goes-on';
+  }
+  life.runEnd = null;
+  const said = life.said.shift();
+  if (said) {
+    await doVerb(life, said);
+    return 'goes-on';
+  }
+  life.wake = false;
+  life.lookAgain = false;
+  if (life.waitingNode && !life.openRun && life.told !== WAITS) await tell(life, 'info', WAITS);
+  return lookAndJudge(life);
+}
+
+const WAITS = 'the node has attested and waits in the netboot system';
+
+async function safely(life: LifecycleContext, work: () => Promise<'goes-on' | 'ended' | void>): Promise<'goes-on' | 'ended'> {
+  try {
+    return (await work()) ?? 'goes-on';
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    const why = failureOf(error);
+    log.error('the lifecycle goes on after an error', { code: why.code, message: why.message });
+    // NetBox away is no reason to hold a node: it is read again.
+    if (why.code === 'netbox_unreachable') life.lookAgain = true;
+    else await holdWith(life, why).catch((again: unknown) => log.error('the hold could not be kept', { error: String(again) }));
+    return 'goes-on';
+  }
+}

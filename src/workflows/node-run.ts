@@ -1,0 +1,120 @@
+/** One provision, reprovision, wipe or retire of a node: phases in order, each seen done, until a named end. */
+import { CancellationScope, isCancellation, log } from '@temporalio/workflow';
+import { failure, type Failure } from '../domain/errors.js';
+import { phasesOf, PHASES_OF, type RunPhase } from '../domain/runs.js';
+import type { RunInput, RunOutcome } from '../contracts/messages.js';
+import { failureOf, fenceLossOf } from './failures.js';
+import { PHASE_FUNCTIONS } from './phases/index.js';
+import { STOPPED, type PhaseResult } from './phases/result.js';
+import { listenForRun } from './run-handlers.js';
+import { RunContext } from './run-context.js';
+
+/** Resets, and unknown errors, after which a run gives up trying to go on. */
+const MOST_SETBACKS = 10;
+/** From these phases on, a reset leads back through power off. */
+const NEEDS_BOOT: readonly RunPhase[] = ['arming', 'powering-on', 'awaiting-boot', 'awaiting-attestation', 'acting', 'disarming', 'rebooting'];
+
+/** A phase's result once a stop was turned into the run's end. */
+type GoneThrough = Exclude<PhaseResult, { kind: 'stopped' }>;
+
+export async function nodeRun(input: RunInput): Promise<RunOutcome> {
+  const run = new RunContext(input);
+  listenForRun(run);
+  try {
+    return await goThroughPhases(run);
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    // `temporal workflow cancel`: what was armed is disarmed all the same.
+    return CancellationScope.nonCancellable(() => finish(run, { end: 'cancelled', failure: failure('run_cancelled', { by: 'temporal' }), by: 'temporal' }));
+  }
+}
+
+async function goThroughPhases(run: RunContext): Promise<RunOutcome> {
+  let phase: RunPhase = 'planning';
+  let note = '';
+  let setbacks = 0;
+  for (;;) {
+    let result: GoneThrough;
+    try {
+      result = await goThrough(run, phase, note);
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      const loss = fenceLossOf(error);
+      if (loss === 'run-closed' || loss === 'stale') return { end: 'run-closed', failure: failureOf(error), destroyed: false };
+      if (++setbacks > MOST_SETBACKS) result = { kind: 'failed', failure: failureOf(error) };
+      else if (loss === 'superseded') result = { kind: 'back', to: 'powering-off', because: 'the run was reset, or its boot attempt was closed' };
+      else result = await holdFor(run, phase, failureOf(error));
+    }
+    note = '';
+    switch (result.kind) {
+      case 'ended':
+        return finish(run, result.outcome);
+      case 'failed':
+        return finish(run, { end: 'failed', failure: result.failure });
+      case 'back':
+        phase = result.to;
+        note = result.because;
+        break;
+      case 'next': {
+        const following = nextPhase(run, phase);
+        if (!following) return finish(run, { end: 'done', failure: null });
+        phase = following;
+      }
+    }
+  }
+}
+
+/** One phase, entered and done; or the stop or hold that was asked for, honoured at this safe point. */
+async function goThrough(run: RunContext, phase: RunPhase, note: string): Promise<GoneThrough> {
+  const before = run.fence;
+  run.phase = phase;
+  run.since = Date.now();
+  const entered = await run.central(run.limits.taking).enterPhase({ ...run.ref, phase, note });
+  run.fence = entered.fence;
+  if (before !== null && before !== entered.fence) {
+    // What was said to the run before its reset was not meant for this one.
+    run.stop = null;
+    run.said = null;
+    run.holdAsked = null;
+    if (NEEDS_BOOT.includes(phase)) return { kind: 'back', to: 'powering-off', because: 'the run was reset' };
+  }
+  await run.holdIfAsked();
+  const result = run.stop ? STOPPED : await PHASE_FUNCTIONS[phase](run);
+  if (result.kind !== 'stopped') return result;
+  const { by, request } = run.stop ?? { by: 'nobody', request: null };
+  return { kind: 'ended', outcome: { end: 'cancelled', failure: failure('run_cancelled', { by: request ? `${by} for ${request}` : by }), by } };
+}
+
+function nextPhase(run: RunContext, phase: RunPhase): RunPhase | null {
+  const { plan, input } = run;
+  const phases = plan ? phasesOf(input.kind, plan.wipes) : PHASES_OF[input.kind];
+  // The node of an intake waits already: no power cycle, no boot to wait for.
+  const skipped: readonly RunPhase[] = input.intake && run.cycle === 0 ? ['powering-off', 'arming', 'powering-on', 'awaiting-boot'] : [];
+  return phases.slice(phases.indexOf(phase as never) + 1).find((next) => !skipped.includes(next)) ?? null;
+}
+
+/** An error nobody foresaw, or a limit that passed without a phase's own word for it. */
+async function holdFor(run: RunContext, phase: RunPhase, why: Failure): Promise<GoneThrough> {
+  log.error('the run is held', { phase, code: why.code, message: why.message });
+  const end = await run.hold(why);
+  if (end.kind === 'stop') return { kind: 'back', to: phase, because: 'stopping' };
+  return NEEDS_BOOT.includes(phase) ? { kind: 'back', to: 'powering-off', because: `resumed after ${why.code}` } : { kind: 'back', to: phase, because: `resumed after ${why.code}` };
+}
+
+async function finish(run: RunContext, outcome: Omit<RunOutcome, 'destroyed'>): Promise<RunOutcome> {
+  run.releasePermission();
+  run.show('the outcome to be written');
+  const central = run.central(run.limits.taking, `outcome: ${outcome.end}${outcome.failure ? ` (${outcome.failure.code})` : ''}`);
+  // A request that failed before it was taken is taken now: left in the field, it would start the same failure again.
+  if (outcome.end === 'failed' && run.input.asked.how === 'netbox') await central.takeRequest({ ...run.ref, kind: run.input.kind }).catch((error: unknown) => log.warn('the failed request stays in NetBox', { error: String(error) }));
+  try {
+    const standing = await central.finishRun({ ...run.ref, outcome: { ...outcome, destroyed: run.destroyed } });
+    run.show('nothing: the run has ended');
+    return standing;
+  } catch (error) {
+    const loss = fenceLossOf(error);
+    if (loss) return { end: 'run-closed', failure: failureOf(error), destroyed: false };
+    // The lifecycle writes the outcome when the run could not.
+    return { ...outcome, destroyed: run.destroyed };
+  }
+}

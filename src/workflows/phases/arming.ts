@@ -1,0 +1,26 @@
+/** Opens the boot attempt, orders one boot from the network, leases the permission to serve it. */
+import { failure } from '../../domain/errors.js';
+import type { RunContext } from '../run-context.js';
+import { NEXT, STOPPED, type PhaseResult } from './result.js';
+
+export async function arming(run: RunContext): Promise<PhaseResult> {
+  const { bmc } = run.plan!;
+  const central = run.central(run.limits.arming);
+  run.show('the boot attempt');
+  const opened = await central.openBootAttempt(run.ref);
+  run.attempt = { id: opened.bootAttempt, number: opened.number };
+
+  for (;;) {
+    run.show('the BMC to accept one boot from the network');
+    const armed = await run.site(run.limits.arming, `one-time PXE via ${bmc.type.toUpperCase()} ${bmc.host}`).bootOnceFromNetwork({ ...run.ref, bmc });
+    if (armed.kind === 'armed') break;
+    const isManual = bmc.type === 'manual';
+    const end = await run.hold(isManual ? failure('bmc_manual_task', { task: `set ${run.input.nodeName} to boot once from the network` }) : armed.failure);
+    if (end.kind === 'stop') return STOPPED;
+    if (isManual && end.kind === 'verb' && end.verb === 'resume') break;
+  }
+
+  await central.leasePermission({ ...run.ref, bootAttempt: opened.bootAttempt, leaseSeconds: run.limits.permissionLease });
+  run.keepPermission(opened.bootAttempt);
+  return NEXT;
+}

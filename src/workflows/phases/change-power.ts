@@ -1,0 +1,39 @@
+/** Power to on or off, as a phase needs it: asked, observed, asked again at most once, then held. */
+import { POWER_REQUESTS } from '../../domain/limits.js';
+import { failure } from '../../domain/errors.js';
+import type { RunContext } from '../run-context.js';
+
+/** @returns `reached` when the BMC read it (or a person did it for a manual node), `stop` when the run is to stop */
+export async function changePower(run: RunContext, command: 'on' | 'off', cycle: string): Promise<'reached' | 'stop'> {
+  const { bmc } = run.plan!;
+  const { limits } = run;
+  const limitSeconds = command === 'off' ? limits.poweringOff : limits.poweringOn;
+  const summary = `power ${command} via ${bmc.type === 'manual' ? 'a person' : `${bmc.type.toUpperCase()} ${bmc.host}`}`;
+  for (let request = 1; ; request++) {
+    run.show(`the BMC to read ${command}`);
+    const result = await run.site(3 * limitSeconds + limits.settling, summary).changePower({
+      ...run.ref, bmc, command, intent: `${run.fence}/${cycle}/${command}/${request}`, limitSeconds, settlingSeconds: limits.settling, pollSeconds: limits.powerPoll,
+    });
+    if (result.kind === 'reached') {
+      run.power = result.power;
+      return 'reached';
+    }
+    if (result.kind === 'not-reached') {
+      run.power = result.power;
+      // A real reading shows that the last request had no effect: one more is not a second command for one effect.
+      if (request < POWER_REQUESTS && result.power !== 'unknown' && result.power !== 'settling') continue;
+    }
+    const isManual = bmc.type === 'manual';
+    const why = isManual ? failure('bmc_manual_task', { task: `power ${run.input.nodeName} ${command}` }) : result.failure;
+    const end = await run.hold(why, isManual ? null : () => waitForPower(run, command));
+    if (end.kind === 'stop') return 'stop';
+    // By itself: the BMC reads it. Manual: the person's word stands in for the BMC's.
+    if (end.kind === 'by-itself' || (isManual && end.kind === 'verb' && end.verb === 'resume')) {
+      run.power = isManual ? 'unknown' : command;
+      return 'reached';
+    }
+  }
+}
+
+const waitForPower = (run: RunContext, wanted: 'on' | 'off'): Promise<unknown> =>
+  run.site(null, `waits until the BMC reads ${wanted}`).waitForPower({ ...run.ref, bmc: run.plan!.bmc, wanted, everySeconds: run.limits.bmcRecheck, settlingSeconds: run.limits.settling });

@@ -1,0 +1,47 @@
+/** The end is seen, not assumed: the installed system shows itself, or the BMC reads off twice. */
+import { failure } from '../../domain/errors.js';
+import type { RunContext } from '../run-context.js';
+import { changePower } from './change-power.js';
+import { ended, NEXT, STOPPED, type PhaseResult } from './result.js';
+
+export async function confirming(run: RunContext): Promise<PhaseResult> {
+  switch (run.plan!.confirmBy) {
+    case 'seed-fetched': return installedSystemSeen(run, 'the installed system to fetch its seed');
+    case 'phone-home': return installedSystemSeen(run, 'the installed system to phone home');
+    case 'power-off': return seenOffTwice(run);
+    // Its seed was written and read back, and it took the last reboot.
+    case 'seed-written': return NEXT;
+    case 'none': return NEXT;
+  }
+}
+
+async function installedSystemSeen(run: RunContext, waitsFor: string): Promise<PhaseResult> {
+  for (;;) {
+    const waited = await run.until(() => run.heard.systemSeen, run.limits.confirmingSeed, waitsFor);
+    if (waited !== 'limit') return waited === 'seen' ? NEXT : STOPPED;
+    const why = failure('seed_not_fetched', { minutes: Math.round(run.limits.confirmingSeed / 60) });
+    const end = await run.hold(why, async () => void (await run.until(() => run.heard.systemSeen, 365 * 86_400, waitsFor)));
+    if (end.kind === 'by-itself') continue;
+    if (end.kind === 'stop') return STOPPED;
+    if (end.verb === 'retry') return ended({ end: 'failed', failure: why, retryBy: end.input.by });
+  }
+}
+
+async function seenOffTwice(run: RunContext): Promise<PhaseResult> {
+  const { bmc, systemUuid } = run.plan!;
+  for (;;) {
+    run.show('two reads of off through fresh connections');
+    const { apart, settling } = { apart: run.limits.powerReadsApart, settling: run.limits.settling };
+    const confirmed = await run.site(run.limits.confirmingOff, `off twice via ${bmc.type.toUpperCase()} ${bmc.host}`).confirmOff({ ...run.ref, bmc, systemUuid, apartSeconds: apart, settlingSeconds: settling });
+    if (confirmed.kind === 'off-twice') {
+      run.power = 'off';
+      return NEXT;
+    }
+    run.power = confirmed.power;
+    const end = await run.hold(confirmed.failure, bmc.type === 'manual' ? null : () => run.site(null, 'waits until the BMC reads off').waitForPower({ ...run.ref, bmc, wanted: 'off', everySeconds: run.limits.bmcRecheck, settlingSeconds: settling }));
+    if (end.kind === 'stop') return STOPPED;
+    // An approver says that the machine is gone; it reads `retired, unproven` for ever.
+    if (end.kind === 'verb' && end.verb === 'approve' && end.input.attestRemoved) return ended({ end: 'done', failure: confirmed.failure, unproven: true, by: end.input.by });
+    if (end.kind === 'verb' && bmc.type !== 'manual') await changePower(run, 'off', `cycle-${run.cycle}-confirm-${Date.now()}`);
+  }
+}

@@ -1,0 +1,45 @@
+/** Pins what the run will do; checks the artefact and the machine behind the BMC. Nothing is sent to the node. */
+import { condition } from '@temporalio/workflow';
+import type { RunContext } from '../run-context.js';
+import { ended, failed, NEXT, STOPPED, type PhaseResult } from './result.js';
+
+export async function planning(run: RunContext): Promise<PhaseResult> {
+  const { planRun } = run.central(run.limits.planning, `plan run ${run.input.run} of ${run.input.nodeName}`);
+  for (;;) {
+    run.show('class, template and digest');
+    const planned = await planRun({ ...run.ref, kind: run.input.kind });
+    if (planned.kind === 'planned') {
+      run.plan = planned.plan;
+      break;
+    }
+    if (planned.failure.code === 'device_not_found') return ended({ end: 'withdrawn', failure: planned.failure });
+    if (planned.failure.code !== 'device_invalid') return failed(planned.failure);
+    // Fixed in NetBox, it goes on by itself.
+    const changesSeen = run.heard.deviceChanges;
+    const end = await run.hold(planned.failure, () => condition(() => run.heard.deviceChanges > changesSeen));
+    if (end.kind === 'stop') return STOPPED;
+  }
+  return (await checkMachine(run)) ?? (await checkImage(run)) ?? NEXT;
+}
+
+/** Whoever answers at the BMC's address must be the device: before the first command. */
+async function checkMachine(run: RunContext): Promise<PhaseResult | null> {
+  const { bmc, systemUuid } = run.plan!;
+  for (;;) {
+    run.show(`the BMC at ${bmc.host || bmc.type} to say which machine it is`);
+    const check = await run.site(run.limits.planning, `machine UUID via ${bmc.type.toUpperCase()} ${bmc.host}`).checkMachine({ ...run.ref, bmc, systemUuid });
+    if (check.kind === 'same') return null;
+    const end = await run.hold(check.failure);
+    if (end.kind === 'stop') return STOPPED;
+    if (end.kind === 'verb' && end.verb === 'approve' && check.kind === 'differs') await run.central(run.limits.taking).approveMachine({ ...run.ref, uuid: check.found, by: end.input.by });
+  }
+}
+
+/** No digest, no install: the bytes are hashed before any node is offered them. */
+async function checkImage(run: RunContext): Promise<PhaseResult | null> {
+  const { image } = run.plan!;
+  if (!image) return null;
+  run.show(`the digest of ${image.source}`);
+  const check = await run.site(run.limits.planning, `sha256 of ${image.source}`).checkImage({ image });
+  return check.kind === 'bad' ? failed(check.failure) : null;
+}

@@ -1,0 +1,159 @@
+/** What a run has in mind while it goes through its phases: deterministic, rebuilt by replay, never trusted after a reset. */
+import { CancellationScope, condition, isCancellation, log } from '@temporalio/workflow';
+import { ERRORS, failure, type Failure } from '../domain/errors.js';
+import type { PowerWord } from '../domain/power.js';
+import type { RunPhase } from '../domain/runs.js';
+import type { HoldView, OperatorVerb, RunInput, RunView, VerbInput } from '../contracts/messages.js';
+import type { RunPlan } from '../contracts/plan.js';
+import type { ReadyAction } from '../activities/orders.js';
+import { longLived, onSite, quick } from './activities.js';
+import { failureOf } from './failures.js';
+import { showRun } from './run-display.js';
+
+export interface OrderView {
+  readonly title: string;
+  readonly orderId: string;
+  state: string;
+}
+
+export type HoldEnd =
+  | { readonly kind: 'verb'; readonly verb: OperatorVerb; readonly input: VerbInput }
+  /** What the hold waited for came by itself. */
+  | { readonly kind: 'by-itself' }
+  | { readonly kind: 'stop' };
+
+export type Waited = 'seen' | 'limit' | 'stop';
+
+export class RunContext {
+  plan: RunPlan | null = null;
+  phase: RunPhase = 'planning';
+  since = Date.now();
+  waitsFor = '';
+  /** The Temporal run id that holds the fence, as the store said. */
+  fence: string | null = null;
+  /** Counts power cycles, so that each request is an intent of its own. */
+  cycle = 0;
+  attempt: { readonly id: string; readonly number: number } | null = null;
+  /** Boots that never came, in this fence. */
+  bootsNotSeen = 0;
+  power: PowerWord = 'unknown';
+  proof: 'tpm' | 'unproven' | null = null;
+  disk: string | null = null;
+  actions: readonly ReadyAction[] = [];
+  nextAction = 0;
+  readonly orders: OrderView[] = [];
+  destroyed = false;
+  holding: HoldView | null = null;
+  holdAsked: VerbInput | null = null;
+  said: { readonly verb: OperatorVerb; readonly input: VerbInput } | null = null;
+  stop: { readonly by: string; readonly request: string | null } | null = null;
+  readonly heard = { bootSeen: new Set<string>(), attested: new Set<string>(), refusals: new Map<string, string>(), agentSeen: new Set<string>(), systemSeen: false, reported: new Set<string>(), deviceChanges: 0 };
+  /** Unknown orders a person said to grant again: title → who. */
+  readonly regrants = new Map<string, string>();
+  #keeper: { readonly scope: CancellationScope; error: unknown } | null = null;
+
+  constructor(readonly input: RunInput) {}
+
+  get ref(): { deviceId: string; run: number } {
+    return { deviceId: this.input.deviceId, run: this.input.run };
+  }
+  get limits(): RunInput['limits'] {
+    return this.input.limits;
+  }
+
+  /** Activities that ask the store or NetBox, within the phase's limit. */
+  central(limitSeconds: number, summary?: string): ReturnType<typeof quick> {
+    return quick(Math.max(limitSeconds, this.limits.activityTry), this.limits.activityTry, summary);
+  }
+  site(limitSeconds: number | null, summary: string): ReturnType<typeof onSite> {
+    return onSite(this.input.site, this.limits, { limitSeconds, summary });
+  }
+
+  show(waitsFor: string): void {
+    this.waitsFor = waitsFor;
+    showRun(this);
+  }
+
+  /** Waits for something heard, a stop, or the limit; a permission that could not be kept ends the wait with its error. */
+  async until(seen: () => boolean, limitSeconds: number, waitsFor: string): Promise<Waited> {
+    this.show(waitsFor);
+    const came = await condition(() => seen() || this.stop !== null || this.#keeper?.error != null, `${limitSeconds}s`);
+    if (this.#keeper?.error != null) throw this.#keeper.error;
+    if (seen()) return 'seen';
+    return came ? 'stop' : 'limit';
+  }
+
+  /** Holds the run until its verb is said. A hold has no limit; `byItself` may end it. */
+  async hold(why: Failure, byItself: (() => Promise<unknown>) | null = null): Promise<HoldEnd> {
+    const { noteHold, noteVerb } = this.central(this.limits.taking, `held: ${why.code}`);
+    this.holding = { ...why, since: new Date().toISOString(), verb: ERRORS[why.code].verb };
+    this.said = null;
+    let cameByItself = false;
+    const watch = new CancellationScope();
+    const watching = byItself ? watch.run(async () => void (await byItself(), (cameByItself = true))).catch((error: unknown) => { if (!isCancellation(error)) log.warn('the watch of a hold failed', { error: String(error) }); }) : Promise.resolve();
+    try {
+      this.show(`a person: ${why.hint}`);
+      await noteHold({ ...this.ref, hold: why, tellNetbox: true });
+      await condition(() => this.said !== null || this.stop !== null || cameByItself);
+    } finally {
+      watch.cancel();
+      this.holding = null;
+    }
+    await watching;
+    await noteHold({ ...this.ref, hold: null, tellNetbox: false });
+    const said = this.said as { readonly verb: OperatorVerb; readonly input: VerbInput } | null;
+    this.said = null;
+    if (said) {
+      await noteVerb({ ...this.ref, text: `${said.verb}${said.input.done ? ' --done' : ''}${said.input.reason ? `: ${said.input.reason}` : ''}`, by: said.input.by });
+      return { kind: 'verb', verb: said.verb, input: said.input };
+    }
+    return cameByItself ? { kind: 'by-itself' } : { kind: 'stop' };
+  }
+
+  /** A person asked for a hold: honoured at the next safe point. */
+  async holdIfAsked(): Promise<void> {
+    const asked = this.holdAsked;
+    if (!asked) return;
+    this.holdAsked = null;
+    await this.hold(failure('held_by_person', { by: asked.by, reason: asked.reason ?? 'no reason given' }));
+  }
+
+  /** Keeps the netboot permission leased in the background until `releasePermission`. */
+  keepPermission(bootAttempt: string): void {
+    const scope = new CancellationScope();
+    const keeper = { scope, error: null as unknown };
+    this.#keeper = keeper;
+    const { keepPermission } = longLived({ heartbeatSeconds: Math.max(15, this.limits.permissionRenewal), summary: `netboot permission for boot attempt ${this.attempt?.number ?? '?'}` });
+    const kept = scope.run(() => keepPermission({ ...this.ref, bootAttempt, leaseSeconds: this.limits.permissionLease, everySeconds: this.limits.permissionRenewal }));
+    kept.catch((error: unknown) => {
+      if (!isCancellation(error)) keeper.error = error;
+    });
+  }
+
+  releasePermission(): void {
+    this.#keeper?.scope.cancel();
+    this.#keeper = null;
+  }
+
+  /** Everything that belonged to a boot is forgotten; the next one starts clean. */
+  forgetBoot(): void {
+    this.releasePermission();
+    this.attempt = null;
+    this.actions = [];
+    this.nextAction = 0;
+    this.proof = null;
+    for (const order of this.orders) if (order.state === 'offered') order.state = 'void';
+  }
+
+  failureOf(error: unknown): Failure {
+    return failureOf(error);
+  }
+
+  view(): RunView {
+    return {
+      ...this.ref, node: this.input.nodeName, kind: this.input.kind, phase: this.phase, since: new Date(this.since).toISOString(), waitsFor: this.waitsFor, hold: this.holding,
+      bootAttempt: this.attempt?.id ?? null, bootAttempts: this.attempt?.number ?? 0, power: this.power, proof: this.proof, disk: this.disk,
+      orders: this.orders.map(({ title, state, orderId }) => ({ title, state, orderId })), stopAsked: this.stop ? `${this.stop.by}${this.stop.request ? ` for ${this.stop.request}` : ''}` : null, fence: this.fence,
+    };
+  }
+}

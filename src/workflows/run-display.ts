@@ -1,0 +1,39 @@
+/** How a run reads on its Temporal page: search attributes for lists, current details for the one page. */
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { PHASES } from '../domain/runs.js';
+import { SEARCH_ATTRIBUTES } from '../contracts/messages.js';
+import type { RunContext } from './run-context.js';
+
+export const attribute = Object.fromEntries(Object.entries(SEARCH_ATTRIBUTES).map(([name, key]) => [name, defineSearchAttributeKey(key, 'KEYWORD')])) as Record<keyof typeof SEARCH_ATTRIBUTES, ReturnType<typeof defineSearchAttributeKey<'KEYWORD'>>>;
+
+/** Markdown: state, since when, what it waits for, what to do. */
+export function runDetails(run: RunContext): string {
+  const { holding: hold, input } = run;
+  const lines = [
+    `### ${input.kind} of ${input.nodeName}, run ${input.run}`,
+    hold ? `**held** since ${hold.since}: \`${hold.code}\` ${hold.message}` : `**${run.phase}** since ${new Date(run.since).toISOString()}: ${PHASES[run.phase].does}`,
+    '',
+    `**waits for:** ${run.waitsFor || PHASES[run.phase].doneWhen}`,
+    hold ? `**to do:** ${hold.hint} (\`metalflow node ${hold.verb === 'none' ? 'show' : hold.verb} ${input.nodeName}\`)` : '**to do:** nothing; the run goes on by itself',
+    '',
+    `| power | boot attempt | disk | proof |`,
+    `|---|---|---|---|`,
+    `| ${run.power} | ${run.attempt ? `${run.attempt.number}: \`${run.attempt.id}\`` : 'none'} | ${run.disk ?? 'not pinned'} | ${run.proof ?? 'not attested'} |`,
+  ];
+  if (run.orders.length > 0) lines.push('', '| order | state |', '|---|---|', ...run.orders.map((order) => `| ${order.title} | ${order.state} |`));
+  if (run.stop) lines.push('', `stop asked by ${run.stop.by}: at the next safe point`);
+  return lines.join('\n');
+}
+
+export function showRun(run: RunContext): void {
+  setCurrentDetails(runDetails(run));
+  upsertSearchAttributes([
+    { key: attribute.state, value: run.holding ? 'held' : runState(run) },
+    { key: attribute.phase, value: run.phase },
+    { key: attribute.power, value: run.power },
+    { key: attribute.class, value: run.plan?.nodeClass ?? 'none' },
+  ]);
+}
+
+const runState = (run: RunContext): string => ({ provision: 'provisioning', reprovision: 'provisioning', wipe: 'wiping', retire: 'retiring' })[run.input.kind];

@@ -1,0 +1,81 @@
+/** What a run listens to. Signals are parsed and, when they do not fit, ignored with a logged reason; updates say why not. */
+import { log, setHandler } from '@temporalio/workflow';
+import type { z } from 'zod';
+import { ERRORS } from '../domain/errors.js';
+import { AgentSeen, Attested, BootSeen, DeviceChanged, OrderReported, RUN_VERBS, StopAtSafePoint, SystemSeen, VerbInput, type OperatorVerb } from '../contracts/messages.js';
+import { issuesText } from '../contracts/primitives.js';
+import { runState, signals, verbs } from './messages.js';
+import type { RunContext } from './run-context.js';
+
+export function parsedSignal<S extends z.ZodType>(name: string, schema: S, take: (value: z.infer<S>) => void): (payload: unknown) => void {
+  return (payload) => {
+    const parsed = schema.safeParse(payload ?? {});
+    if (parsed.success) take(parsed.data);
+    else log.warn('a signal that does not fit is ignored', { signal: name, why: issuesText(parsed.error) });
+  };
+}
+
+export function listenForRun(run: RunContext): void {
+  const { heard } = run;
+  setHandler(runState, () => run.view());
+  setHandler(signals.deviceChanged, parsedSignal('deviceChanged', DeviceChanged, () => void heard.deviceChanges++));
+  setHandler(signals.bootSeen, parsedSignal('bootSeen', BootSeen, ({ bootAttempt }) => void heard.bootSeen.add(bootAttempt)));
+  setHandler(signals.agentSeen, parsedSignal('agentSeen', AgentSeen, ({ bootAttempt }) => void heard.agentSeen.add(bootAttempt)));
+  setHandler(signals.attested, parsedSignal('attested', Attested, ({ bootAttempt, accepted, reason }) => {
+    if (!bootAttempt) return;
+    if (accepted) heard.attested.add(bootAttempt);
+    else heard.refusals.set(bootAttempt, reason ?? 'refused');
+  }));
+  setHandler(signals.systemSeen, parsedSignal('systemSeen', SystemSeen, (seen) => {
+    if (seen.run === run.input.run) heard.systemSeen = true;
+  }));
+  setHandler(signals.orderReported, parsedSignal('orderReported', OrderReported, ({ orderId }) => void heard.reported.add(orderId)));
+  setHandler(signals.stopAtSafePoint, parsedSignal('stopAtSafePoint', StopAtSafePoint, (stop) => {
+    run.stop ??= stop;
+    run.show(run.waitsFor);
+  }));
+
+  for (const verb of RUN_VERBS) {
+    setHandler(verbs[verb], (input) => say(run, verb, VerbInput.parse(input)), { validator: (input) => refuseUnlessFits(run, verb, input) });
+  }
+}
+
+function say(run: RunContext, verb: OperatorVerb, input: VerbInput): { accepted: true; text: string } {
+  switch (verb) {
+    case 'cancel':
+      run.stop ??= { by: input.by, request: null };
+      run.show(run.waitsFor);
+      return { accepted: true, text: 'the run stops at its next safe point' };
+    case 'hold':
+      run.holdAsked = input;
+      return { accepted: true, text: 'the run holds at its next safe point' };
+    default:
+      run.said = { verb, input };
+      return { accepted: true, text: `the run goes on (${verb})` };
+  }
+}
+
+/** A refused update leaves no trace in the history; its error says why. */
+function refuseUnlessFits(run: RunContext, verb: OperatorVerb, raw: VerbInput): void {
+  const parsed = VerbInput.safeParse(raw);
+  if (!parsed.success) throw new Error(`verb_refused: ${issuesText(parsed.error)}`);
+  const input = parsed.data;
+  if (run.fence === null) throw new Error('verb_refused: the run has not begun yet; try again in a moment');
+  // Reset applies updates again; one that was meant for the former Temporal run must not move this one.
+  if (input.runId !== run.fence) throw new Error(`verb_refused: runId must be ${run.fence}, the Temporal run this is meant for`);
+  if (verb === 'cancel' || verb === 'hold') return;
+  if (!run.holding) throw new Error('verb_refused: the run is not held');
+  const fits = verbsOf(run.holding.code, run.plan?.confirmBy === 'power-off');
+  if (!fits.includes(verb)) throw new Error(`verb_refused: ${run.holding.code} is ended by ${fits.join(' or ')}`);
+  if (run.holding.code === 'outcome_unknown' && verb === 'resume' && !input.done) throw new Error('verb_refused: say `resume --done` when the order was done, or `retry` to grant it again');
+}
+
+/** Which verbs end this hold. */
+function verbsOf(code: keyof typeof ERRORS, retires: boolean): OperatorVerb[] {
+  const { verb } = ERRORS[code];
+  const own: OperatorVerb[] = verb === 'approve' || verb === 'retry' || verb === 'resume' ? [verb] : ['resume'];
+  if (code === 'outcome_unknown' || code === 'seed_not_fetched') own.push('resume');
+  // A retirement whose BMC is dead may be closed by an approver.
+  if (retires) own.push('approve');
+  return own;
+}
