@@ -29,7 +29,9 @@ export async function sendFile(request: FastifyRequest, reply: FastifyReply, fil
     if (range.kind === 'part') reply.header('content-range', `bytes ${from}-${to}/${file.size}`);
     if (request.method === 'HEAD' || file.size === 0) return await reply.send();
     streaming = true;
-    return await reply.send(streamOf(file, from, to));
+    const stream = streamOf(file, from, to);
+    stream.once('error', (error) => request.log.warn({ name: file.name, reason: error.message }, 'a file was not sent to its end'));
+    return await reply.send(stream);
   } finally {
     if (!streaming) await file.close();
   }
