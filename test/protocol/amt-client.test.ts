@@ -1,12 +1,17 @@
 /** The driver against the simulator, over real sockets. */
-import { startAmtBench, MACHINE_UUID, noSocketsLeft, type AmtBench } from '../support/amt.js';
+import { PassThrough } from 'node:stream';
+import { createAmtBmc } from '../../src/bmc/amt/client.js';
+import { createConnection, DEFAULT_TIMEOUTS, type Connection } from '../../src/bmc/amt/connection.js';
+import { createLogger, silentLogger } from '../../src/telemetry/log.js';
+import { CREDENTIALS, startAmtBench, MACHINE_UUID, noSocketsLeft, type AmtBench } from '../support/amt.js';
 import type { AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
 
 let bench: AmtBench;
 const start = async (options: Partial<AmtSimulatorOptions> = {}): Promise<AmtBench> => (bench = await startAmtBench(options));
 afterEach(async () => {
-  await bench.close();
+  // While the simulator still listens: it is the driver that has to hang up.
   await noSocketsLeft();
+  await bench.close();
 });
 
 describe.each(['auth', 'auth-int, auth'] as const)('with qop="%s" (A1)', (qopProfile) => {
@@ -71,6 +76,21 @@ describe('arming one network boot', () => {
     await amt.setFaults({ dropAnswersOf: null });
     expect(await open().bootOnceFromNetwork()).toEqual({ kind: 'accepted' });
     expect(amt.armed().boot).toBe('network');
+  });
+
+  test.each([
+    // The first request fetches the challenge, the second reads the settings.
+    [2, 'not-sent'],
+    [3, 'unknown'],
+    [5, 'unknown'],
+  ] as const)('by a BMC that vanishes after %i requests is %s: "nothing happened" is said only where it is true', async (requests, kind) => {
+    const { amt } = await start();
+    const real = createConnection({ origin: `http://${amt.host}:${amt.port}`, timeouts: DEFAULT_TIMEOUTS });
+    let left = requests;
+    const connection: Connection = { send: async (request) => (left-- > 0 ? real.send(request) : { kind: 'not-connected', why: 'no route to the host' }) };
+    const bmc = createAmtBmc({ address: { type: 'amt', host: amt.host, port: amt.port }, credentials: CREDENTIALS, secret: 'bmc-amt', log: silentLogger(), timeouts: { tries: 1 }, connection });
+    expect(await bmc.bootOnceFromNetwork()).toEqual({ kind, why: 'no route to the host' });
+    await bmc.close();
   });
 
   test('in client control mode is refused with what to change, and known beforehand (failure mode 4)', async () => {
@@ -180,4 +200,15 @@ test('a closed Bmc sends nothing more', async () => {
   expect(await bmc.powerOff()).toMatchObject({ kind: 'not-sent' });
   expect(await bmc.observePower()).toMatchObject({ kind: 'unknown', code: 'bmc_unreachable' });
   expect(amt.counts().requests).toBe(0);
+});
+
+test('no log line, however chatty, holds the password or an answer to a challenge', async () => {
+  const { open } = await start({ faults: { nonceResetEvery: 1, sleepFirstN: 1 } });
+  const lines = new PassThrough();
+  const bmc = open({ log: createLogger({ level: 'trace', role: 'worker', destination: lines }) });
+  await bmc.bootOnceFromNetwork();
+  await bmc.powerOn();
+  const log = String(lines.read());
+  expect(log).toContain('RequestPowerStateChange');
+  expect(log).not.toMatch(new RegExp(`${CREDENTIALS.password.replace('!', '\\!')}|response=|Authorization`, 'i'));
 });

@@ -10,8 +10,9 @@ import { CREDENTIALS, noSocketsLeft, startAmtBench, type AmtBench } from '../sup
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
-  await Promise.all(closers.splice(0).map((close) => close()));
+  // While the servers still listen: it is the driver that has to hang up.
   await noSocketsLeft();
+  await Promise.all(closers.splice(0).map((close) => close()));
 });
 
 async function start(options: Partial<AmtSimulatorOptions> = {}): Promise<AmtBench> {

@@ -3,7 +3,7 @@ import { createAmtBmc } from '../../src/bmc/amt/client.js';
 import type { Timeouts } from '../../src/bmc/amt/connection.js';
 import type { Bmc } from '../../src/contracts/bmc.js';
 import { startAmtSimulator, type AmtSimulator, type AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
-import { silentLogger } from '../../src/telemetry/log.js';
+import { silentLogger, type Logger } from '../../src/telemetry/log.js';
 
 export const MACHINE_UUID = '4c4c4544-0042-3510-8052-b4c04f564433';
 export const CREDENTIALS = { username: 'admin', password: 'P@ssw0rd1!' };
@@ -12,24 +12,23 @@ export interface AmtBench {
   readonly amt: AmtSimulator;
   /** `on network`, `on disk`, `off`, in order. */
   readonly machine: string[];
-  open(options?: { password?: string; timeouts?: Partial<Timeouts> }): Bmc;
+  open(options?: { password?: string; timeouts?: Partial<Timeouts>; log?: Logger }): Bmc;
   close(): Promise<void>;
 }
 
 export async function startAmtBench(options: Partial<AmtSimulatorOptions> = {}): Promise<AmtBench> {
   const machine: string[] = [];
-  const log = silentLogger();
   const amt = await startAmtSimulator({
     machineUuid: MACHINE_UUID,
     power: { powerOn: (boot) => void machine.push(`on ${boot}`), powerOff: () => void machine.push('off') },
-    log,
+    log: silentLogger(),
     ...options,
   });
   const opened: Bmc[] = [];
   return {
     amt,
     machine,
-    open({ password = CREDENTIALS.password, timeouts } = {}) {
+    open({ password = CREDENTIALS.password, timeouts, log = silentLogger() } = {}) {
       const bmc = createAmtBmc({
         address: { type: 'amt', host: amt.host, port: amt.port },
         credentials: { ...CREDENTIALS, password },
