@@ -22,6 +22,7 @@ const POWER: Readonly<Record<number, ReturnValueRow>> = {
   6: row('refused', 'in use; ask again later'),
   16: row('refused', 'not permitted'),
   36: row('refused', 'invalid parameter'),
+  2081: row('refused', 'user consent is required'),
   4096: row('accepted', 'job started'),
   4097: row('refused', 'invalid state transition'),
   4098: row('refused', 'a timeout is not supported'),
@@ -36,6 +37,7 @@ const BOOT: Readonly<Record<number, ReturnValueRow>> = {
   4: row('refused', 'invalid reference'),
   5: row('refused', 'invalid parameter, or a boot setting forbids it'),
   6: row('refused', 'access denied'),
+  2081: row('refused', 'user consent is required'),
 };
 
 export const METHODS = {
