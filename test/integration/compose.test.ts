@@ -1,0 +1,190 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { makeSecrets } from '../../scripts/lib/site-secrets.mjs';
+import { CONFIG_ROLES, readConfig, type ConfigRole } from '../../src/config/config.js';
+import { SEARCH_ATTRIBUTES } from '../../src/contracts/messages.js';
+import { OperatorTokens } from '../../src/contracts/operator.js';
+import { readClasses } from '../../src/images/classes-yaml.js';
+
+const ROOT = path.join(__dirname, '../..');
+const GIVEN: Record<string, string> = {
+  METALFLOW_NETBOX_URL: 'https://netbox.example',
+  METALFLOW_AGENT_URL: 'https://10.0.0.1:42114',
+  METALFLOW_ASSETS_URL: 'http://10.0.0.1:7080/assets',
+  METALFLOW_BIND_ADDRESS: '10.0.0.1',
+};
+
+interface Service {
+  image: string;
+  restart?: string;
+  command?: string[];
+  environment?: Record<string, string>;
+  ports?: string[];
+  volumes?: string[];
+  secrets?: string[];
+  network_mode?: string;
+  depends_on?: Record<string, { condition: string }>;
+  healthcheck?: { test?: string[]; disable?: boolean };
+}
+interface Compose { services: Record<string, Service>; secrets: Record<string, { file: string }>; volumes: Record<string, null> }
+
+/** `${NAME}`, `${NAME:-default}` and `${NAME:?message}`, as compose fills them in. */
+function substitute(text: string): string {
+  return text.replaceAll(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind: string | undefined, rest: string) => {
+    const value = GIVEN[name] ?? (kind === '-' ? rest : undefined);
+    if (value === undefined) throw new Error(`${name} is not given`);
+    return value;
+  });
+}
+
+/** `docker compose` or Debian's docker-compose; null when neither is there. */
+function findCompose(): string[] | null {
+  for (const [program, ...words] of [['docker-compose'], ['docker', 'compose']]) {
+    try {
+      execFileSync(program!, [...words, 'version'], { stdio: 'ignore', timeout: 20_000 });
+      return [program!, ...words];
+    } catch {
+      continue;
+    }
+  }
+  return null;
+}
+
+const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');
+const compose = parse(substitute(read('docker-compose.yml')), { merge: true }) as Compose;
+const services = Object.entries(compose.services);
+const ours = services.filter(([, { image }]) => image.startsWith('metalflow')) as [ConfigRole, Service][];
+const tool = findCompose();
+
+describe(`docker-compose.yml, judged by rules of our own${tool ? ` and by ${tool.join(' ')}` : '; neither docker-compose nor docker compose is here to judge it too'}`, () => {
+  const judge = tool ? test : test.skip;
+  judge('compose itself takes it', () => {
+    const [program, ...words] = tool!;
+    const out = execFileSync(program!, [...words, '-f', path.join(ROOT, 'docker-compose.yml'), 'config'], { env: { PATH: process.env.PATH, HOME: tmpdir(), ...GIVEN }, encoding: 'utf8', timeout: 60_000 });
+    expect(Object.keys((parse(out) as Compose).services).sort()).toEqual(services.map(([name]) => name).sort());
+  }, 90_000);
+
+  judge.each(Object.keys(GIVEN))('compose refuses to start without %s', (name) => {
+    const [program, ...words] = tool!;
+    const { [name]: _, ...rest } = GIVEN;
+    expect(() => execFileSync(program!, [...words, '-f', path.join(ROOT, 'docker-compose.yml'), 'config'], { env: { PATH: process.env.PATH, HOME: tmpdir(), ...rest }, stdio: 'pipe', timeout: 60_000 })).toThrow(name);
+  }, 90_000);
+
+  test('has every part of the house', () => {
+    expect(services.map(([name]) => name).sort()).toEqual(['agentapi', 'boot', 'operatorapi', 'store-db', 'temporal', 'temporal-db', 'temporal-namespace', 'temporal-schema', 'temporal-ui', 'worker']);
+    expect(ours.map(([name]) => name).sort()).toEqual(CONFIG_ROLES.filter((role) => role !== 'up' && role !== 'cli').sort());
+    for (const [name, { command }] of ours) expect(command).toEqual([name]);
+  });
+
+  test('every published port is on loopback only', () => {
+    const published = services.flatMap(([, { ports = [] }]) => ports);
+    expect(published.length).toBeGreaterThan(0);
+    for (const port of published) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
+  });
+
+  test('only what nodes speak to is on the network of the host', () => {
+    expect(services.filter(([, service]) => service.network_mode === 'host').map(([name]) => name).sort()).toEqual(['agentapi', 'boot']);
+  });
+
+  test('no password, token or secret is written down: they come as files', () => {
+    for (const [name, { environment = {} }] of services) {
+      const written = Object.keys(environment).filter((key) => /PASSWORD|PWD|TOKEN|SECRET(?!S_DIR)|DATABASE_URL/.test(key) && !key.endsWith('_FILE'));
+      expect([name, written]).toEqual([name, []]);
+    }
+  });
+
+  test('whatever a service mounts or reads is declared and, when it is ours, there', () => {
+    for (const [, { secrets = [], volumes = [] }] of services) {
+      for (const secret of secrets) expect(Object.keys(compose.secrets)).toContain(secret);
+      for (const [source, target, mode] of volumes.map((volume) => volume.split(':'))) {
+        expect(target).toMatch(/^\//);
+        if (!source!.startsWith('./')) expect(Object.keys(compose.volumes)).toContain(source);
+        else {
+          expect(mode).toBe('ro');
+          expect(source!.startsWith('./deploy/secrets') || existsSync(path.join(ROOT, source!))).toBe(true);
+        }
+      }
+    }
+  });
+
+  test('every image has a version', () => {
+    for (const [, { image }] of services) expect(image).toMatch(/^[a-z/-]+:(?!latest)[\w.]+$/);
+  });
+
+  test('what runs is watched, and jobs run to their end', () => {
+    const jobs = services.filter(([, { restart }]) => restart === 'on-failure').map(([name]) => name);
+    expect(jobs.sort()).toEqual(['temporal-namespace', 'temporal-schema']);
+    const unwatched = services.filter(([name, { healthcheck }]) => !jobs.includes(name) && !healthcheck?.test).map(([name]) => name);
+    expect(unwatched).toEqual(['worker']);
+  });
+
+  test('nothing starts before what it needs, and nodes are answered without Temporal', () => {
+    const needs = Object.fromEntries(services.map(([name, { depends_on = {} }]) => [name, Object.entries(depends_on).map(([other, { condition }]) => `${other} ${condition}`)]));
+    expect(needs).toMatchObject({
+      'temporal-schema': ['temporal-db service_healthy'],
+      temporal: ['temporal-schema service_completed_successfully'],
+      'temporal-namespace': ['temporal service_healthy'],
+      worker: ['store-db service_healthy', 'temporal-namespace service_completed_successfully'],
+      operatorapi: ['store-db service_healthy', 'temporal-namespace service_completed_successfully'],
+      boot: ['store-db service_healthy'],
+      agentapi: ['store-db service_healthy'],
+    });
+  });
+
+  test.each(ours.map(([role]) => role))('the settings of %s are read without complaint', (role) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'metalflow-compose-'));
+    try {
+      writeFileSync(path.join(folder, 'secret'), 'postgres://metalflow:x@store-db:5432/metalflow');
+      const environment = Object.entries(compose.services[role]!.environment!).map(([name, value]) => [name, name.endsWith('_FILE') && value.startsWith('/run/secrets/') ? path.join(folder, 'secret') : value]);
+      expect(readConfig(Object.fromEntries(environment) as Record<string, string>, role)).toMatchObject({ role, temporal: { embedded: false, env: { TEMPORAL_ADDRESS: 'temporal:7233', TEMPORAL_NAMESPACE: 'metalflow' } }, secretsDir: '/secrets' });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('Temporal is set up for a fleet, at the pace that was measured', () => {
+    expect(compose.services.temporal!.environment).toMatchObject({ DB: 'postgres12', NUM_HISTORY_SHARDS: '512', DYNAMIC_CONFIG_FILE_PATH: '/metalflow/dynamicconfig.yaml', VISIBILITY_DB_PORT: '5432' });
+    const pace = parse(read('deploy/temporal/dynamicconfig.yaml')) as Record<string, { value: unknown }[]>;
+    expect(Object.fromEntries(Object.entries(pace).map(([key, [first]]) => [key, first!.value]))).toMatchObject({
+      'history.transferProcessorMaxPollRPS': 2000, 'history.timerProcessorMaxPollRPS': 2000, 'history.visibilityProcessorMaxPollRPS': 2000, 'history.timerProcessorMaxTimeShift': '1ms',
+    });
+  });
+
+  test('the namespace job makes the search attributes that workflows set', () => {
+    const made = /^for name in (.*); do$/m.exec(read('deploy/temporal/namespace.sh'))![1]!.split(' ');
+    expect(made.sort()).toEqual(Object.values(SEARCH_ATTRIBUTES).sort());
+  });
+
+  test.each(readdirSync(path.join(ROOT, 'deploy/temporal')).filter((name) => name.endsWith('.sh')))('%s is a script that sh can read', (name) => {
+    expect(execFileSync('sh', ['-n', path.join(ROOT, 'deploy/temporal', name)], { encoding: 'utf8' })).toBe('');
+  });
+
+  test('the classes file of a new site can be read', () => {
+    expect(readClasses('classes.yaml', read('deploy/site/classes.yaml'))).toEqual([]);
+  });
+
+  describe('the secrets of a new site', () => {
+    let folder: string;
+    beforeEach(() => { folder = path.join(mkdtempSync(path.join(tmpdir(), 'metalflow-secrets-')), 'secrets'); });
+    afterEach(() => { rmSync(path.dirname(folder), { recursive: true }); });
+
+    test('are made for their owner only, and fit together', () => {
+      const made = makeSecrets(folder);
+      expect(made).toEqual(['temporal_db_password', 'store_db_password', 'store_database_url', 'netbox_webhook_secret', 'metalflow/operator-token', 'metalflow/operator-tokens.json']);
+      for (const name of made) expect(statSync(path.join(folder, name)).mode & 0o777).toBe(0o600);
+      const url = new URL(readFileSync(path.join(folder, 'store_database_url'), 'utf8'));
+      expect(url.password).toBe(readFileSync(path.join(folder, 'store_db_password'), 'utf8'));
+      expect(OperatorTokens.parse(JSON.parse(readFileSync(path.join(folder, 'metalflow/operator-tokens.json'), 'utf8'))).tokens).toHaveLength(1);
+    });
+
+    test('are never changed once they are there', () => {
+      makeSecrets(folder);
+      const before = readFileSync(path.join(folder, 'store_db_password'), 'utf8');
+      expect(makeSecrets(folder)).toEqual([]);
+      expect(readFileSync(path.join(folder, 'store_db_password'), 'utf8')).toBe(before);
+    });
+  });
+});
