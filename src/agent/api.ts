@@ -47,11 +47,14 @@ async function readText(body: Dispatcher.ResponseData['body']): Promise<string> 
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** A refused attestation says in its body too when to ask again. */
+const AnyError = ErrorBody.extend({ retryAfterSeconds: z.number().optional() });
+
 /** The error of a body; an answer that is none of ours still has its status. */
 function readError(status: number, text: string, retryAfter: string | undefined): { code: string; message: string; retryAfterSeconds?: number } {
   const json = readJson(text);
-  const parsed = ErrorBody.safeParse(json.kind === 'read' ? json.value : null);
-  const seconds = Number(retryAfter ?? (parsed.success ? parsed.data.details?.retryAfterSeconds : undefined));
+  const parsed = AnyError.safeParse(json.kind === 'read' ? json.value : null);
+  const seconds = Number(retryAfter ?? (parsed.success ? parsed.data.retryAfterSeconds : undefined));
   return {
     code: parsed.success ? parsed.data.code.slice(0, 60) : `http_${status}`,
     message: parsed.success ? parsed.data.message.slice(0, 500) : '',

@@ -1,5 +1,5 @@
 /** The agent's journal as a file of JSON lines. It must outlive the agent process, not the boot: on a node it lies in RAM. */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { AgentMachine, JournalEntry } from './machine.js';
 
@@ -18,6 +18,8 @@ export function readJournal(path: string): JournalEntry[] {
 /** The journal's half of an AgentMachine. */
 export function fileJournal(path: string): Pick<AgentMachine, 'journal' | 'wasStarted'> {
   mkdirSync(dirname(path), { recursive: true });
+  // An entry behind a line that a kill cut short would be lost with it.
+  if (existsSync(path) && !readFileSync(path, 'utf8').endsWith('\n')) appendFileSync(path, '\n');
   return {
     journal(entry) {
       const fd = openSync(path, 'a', 0o600);

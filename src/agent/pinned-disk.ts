@@ -4,7 +4,7 @@ import type { DiskRef } from '../contracts/order.js';
 import type { AgentDisk, AgentMachine, DiskHandle } from './machine.js';
 
 /** Buses whose disks other machines may see as well; destroying one destroys their data (incident 5 elsewhere). */
-const SHARED_BUSES = new Set(['fc', 'fcoe', 'iscsi', 'nbd', 'rbd', 'srp', 'drbd']);
+const SHARED_BUSES = new Set(['fc', 'fcoe', 'iscsi', 'nvme-fabrics', 'nbd', 'rbd', 'srp', 'drbd']);
 
 const describe = (disks: readonly AgentDisk[]): string => disks.map((disk) => `${disk.serial || disk.wwn || 'no serial'} (${disk.model}, ${disk.sizeBytes} bytes)`).join(', ') || 'none';
 

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import { build } from 'esbuild';
 import { parse as parseYaml } from 'yaml';
 import { doAction } from '../../src/agent/actions/index.js';
 import type { ActionContext, ActionDone } from '../../src/agent/actions/action.js';
@@ -10,6 +12,7 @@ import { createExt4Files, type Ext4Found } from '../../src/agent/ext4-files.js';
 import { readFatFile, writeFatFile } from '../../src/agent/fat-files.js';
 import { fileDisk } from '../../src/agent/file-disk.js';
 import type { DiskHandle } from '../../src/agent/machine.js';
+import { createDiskFileReader } from '../../src/agent/read-disk-file.js';
 import { findEfiPartition, findRootPartition } from '../../src/agent/partitions.js';
 import type { SeedFile } from '../../src/contracts/order.js';
 import { createTestNode, demoImage, quickSleep, type TestNode } from '../support/agent-node.js';
@@ -120,6 +123,27 @@ describe('the NoCloud tree on the root partition (M3)', () => {
     const listeners = process.listenerCount('uncaughtException');
     await expect(write('nocloud')).rejects.toMatchObject({ code: 'seed_write_failed' });
     expect(process.listenerCount('uncaughtException')).toBe(listeners);
+  });
+
+  it('is placed by the bundled worker as by its source', async () => {
+    const outfile = node.pathOf('ext4-worker').replace('.img', '.cjs');
+    await build({ entryPoints: [join(__dirname, '../../src/agent/ext4-worker/ext4-worker.mjs')], bundle: true, platform: 'node', target: 'node20', format: 'cjs', outfile, logLevel: 'silent' });
+    await write('nocloud', { ext4: createExt4Files({ worker: pathToFileURL(outfile) }) });
+    expect((await onRoot('meta-data'))[0]!.content!.toString()).toBe(META.content);
+  });
+
+  it('is found on the disk file by the reader of the simulated system, and nothing else is', async () => {
+    await write('nocloud');
+    const before = node.contentOf('S1');
+    const readDiskFile = createDiskFileReader({ ext4 });
+    const read = (place: 'efi' | 'root', path: string): Promise<string | undefined> => readDiskFile(node.pathOf('S1'), place, path).then((bytes) => bytes?.toString());
+    expect(await read('root', 'var/lib/cloud/seed/nocloud/meta-data')).toBe(META.content);
+    expect(await read('root', 'etc/metalflow-payload.json')).toContain('cloud-init-nocloud');
+    expect(await read('root', 'var/lib/nothing/here')).toBeUndefined();
+    expect(await read('efi', 'fleet-seed.json')).toBeUndefined();
+    expect(node.contentOf('S1').equals(before)).toBe(true);
+    writeFileSync(node.pathOf('S1'), Buffer.alloc(MIB));
+    expect(await read('root', 'etc/hostname')).toBeUndefined();
   });
 
   checker('e2fsck')('leaves a file system that e2fsck finds clean', async () => {

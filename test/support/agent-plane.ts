@@ -115,8 +115,8 @@ export class AgentPlane {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   }
 
-  error(response: ServerResponse, status: number, code: string, details?: Record<string, unknown>): void {
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ code, message: code, hint: '', details }));
+  error(response: ServerResponse, status: number, code: string, more: Record<string, unknown> = {}): void {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ code, message: code, hint: '', ...more }));
   }
 
   private answer(seen: SeenRequest, response: ServerResponse): void {
