@@ -24,3 +24,5 @@ export const bytes = read((text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text)
 /** Without a slash at its end. */
 export const url = read((text) => (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text.replace(/\/+$/, '') : null), 'no http or https URL');
 export const hostPort = read(hostPortOf, 'no host:port');
+export const wholeNumber = (least: number, most: number): ((text: string) => number) =>
+  read((text) => (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : null), `no whole number from ${least} to ${most}`);

@@ -1,7 +1,7 @@
 /** `metalflow up`, the single roles, the demo and the simulators. */
 import type { Command } from 'commander';
 import type { Config, ConfigRole } from '../config/index.js';
-import { bytes, hostPort, mac, port, url, uuid } from './option-text.js';
+import { bytes, hostPort, mac, port, url, uuid, wholeNumber } from './option-text.js';
 import type { Roles, SimulateAmtOptions } from './roles.js';
 
 export interface RoleCommandDeps {
@@ -44,11 +44,12 @@ export function addRoleCommands(program: Command, deps: RoleCommandDeps): void {
       });
   }
 
-  program.command('demo').description('a simulated node, its NetBox and its BMC: provisioned, reprovisioned and retired before your eyes')
-    .option('--json', 'one JSON line a step')
-    .option('--stay', 'leave everything running at the end, until Ctrl-C')
+  program.command('demo').description('simulated nodes, their NetBox and their BMCs: provisioned to active, one retired, before your eyes')
+    .option('--json', 'the last line is one JSON object')
+    .option('--keep', 'leave everything up at the end, until Ctrl-C')
+    .option('--nodes <n>', 'how many nodes', wholeNumber(1, 200), 3)
     .option('--data-dir <folder>', 'keep the data here instead of in a temporary folder')
-    .action(async (flags: { json?: boolean; stay?: boolean; dataDir?: string }) => (await deps.roles()).demo({ json: flags.json ?? false, stay: flags.stay ?? false, dataDir: flags.dataDir ?? null }));
+    .action(async (flags: { json?: boolean; keep?: boolean; nodes: number; dataDir?: string }) => (await deps.roles()).demo({ json: flags.json ?? false, keep: flags.keep ?? false, nodes: flags.nodes, dataDir: flags.dataDir ?? null }));
 
   const simulate = program.command('simulate').description('stand-ins for hardware');
   withAmtFlags(simulate.command('amt').description('an Intel AMT endpoint without a machine').option('--json', 'print errors as JSON'))

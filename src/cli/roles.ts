@@ -11,10 +11,12 @@ export interface DoctorCheck {
 }
 
 export interface DemoOptions {
-  /** Lines for programs instead of a story for people. */
+  /** The last line is one object for programs; what happens goes to stderr. */
   readonly json: boolean;
-  /** Leave everything running at the end, so that the web pages can be looked at, until a signal. */
-  readonly stay: boolean;
+  /** Leave everything up at the end, so that the web pages can be looked at, until a signal. */
+  readonly keep: boolean;
+  /** Simulated nodes, at least one. */
+  readonly nodes: number;
   /** Folder for the demo's own data; null takes a new temporary one and removes it. */
   readonly dataDir: string | null;
 }

@@ -64,6 +64,7 @@ export const SETTING_GROUPS = {
   "Temporal (its own TEMPORAL_* settings are read too; without an address, a profile or a config file, `metalflow up` starts the dev server)": {
     temporalCli: { name: 'METALFLOW_TEMPORAL_CLI', of: 'the `temporal` program; without it, PATH, .tools/ and the download of the SDK are tried', default: null, parse: filePath },
     temporalPort: { name: 'METALFLOW_TEMPORAL_PORT', of: 'TCP port of the embedded dev server', default: '7233', parse: port },
+    temporalUiUrl: { name: 'METALFLOW_TEMPORAL_UI_URL', of: 'Temporal UI with its namespace, for links (`https://temporal.example/namespaces/default`); the embedded one is known', default: null, parse: url('https:', 'http:') },
     temporalUiPort: { name: 'METALFLOW_TEMPORAL_UI_PORT', of: 'TCP port of its web page', default: '8233', parse: port },
   },
   'The command line': {

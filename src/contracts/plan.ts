@@ -47,6 +47,8 @@ export const RunPlan = z.object({
   rootDisk: z.string().nullable(),
   wipeDisks: z.array(z.string()),
   actions: z.array(PlannedAction),
+  /** The site's named seed of the class; null for the payload's own. */
+  seed: z.string().nullable(),
   allowUnproven: z.boolean(),
   /** How a provision is confirmed: the seed fetched with the code, its report (written, read back, rebooted), or phone_home. */
   confirmBy: z.enum(['seed-fetched', 'seed-written', 'phone-home', 'power-off', 'none']),

@@ -19,7 +19,7 @@ export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): At
         const id = newId(at);
         await tx
           .insertInto('boot_attempt')
-          .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: at.toISOString(), closed_at: null, boot_seen_at: null, attested_at: null, ak_thumbprint: null })
+          .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: at.toISOString(), closed_at: null, boot_seen_at: null, attested_at: null, disarmed_at: null, ak_thumbprint: null })
           .execute();
         const { count } = await tx.selectFrom('boot_attempt').select((eb) => eb.fn.countAll<number>().as('count')).where('device_id', '=', ref.deviceId).where('run', '=', ref.run).executeTakeFirstOrThrow();
         await appendJournal(tx, at, { deviceId: ref.deviceId, run: ref.run, kind: 'boot', text: `boot attempt ${id} opened` });
@@ -52,7 +52,7 @@ export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): At
         const id = newId(at);
         await tx
           .insertInto('boot_attempt')
-          .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: row.at, closed_at: null, boot_seen_at: row.at, attested_at: null, ak_thumbprint: row.ak_thumbprint })
+          .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: row.at, closed_at: null, boot_seen_at: row.at, attested_at: null, disarmed_at: null, ak_thumbprint: row.ak_thumbprint })
           .execute();
         await revokeSessions(tx, ref.deviceId, at);
         await appendJournal(tx, at, { deviceId: ref.deviceId, run: ref.run, kind: 'boot', text: `the boot in which the node waits became attempt ${id}` });

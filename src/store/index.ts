@@ -2,6 +2,7 @@
 import { DEFAULT_LIMITS, type Limits } from '../domain/limits.js';
 import type { AttestationDesk, OrderDesk, SeedDesk } from '../contracts/agent-desk.js';
 import type { BootDirectory } from '../contracts/boot.js';
+import type { MetadataDirectory } from '../contracts/metadata.js';
 import type { HookLedger, NodeDirectory } from '../contracts/operator.js';
 import type { Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
@@ -20,6 +21,7 @@ import { createOrderLedger } from './orders.js';
 import { createOutbox, type Outbox } from './outbox.js';
 import { createPermissionStore } from './permissions.js';
 import { createPowerStore } from './power.js';
+import { createMetadataDirectory } from './metadata-directory.js';
 import { createRunStore } from './runs.js';
 import { createSeedDesk } from './seed-desk.js';
 
@@ -34,6 +36,7 @@ export interface Store extends Stores {
   readonly seeds: SeedDesk;
   readonly nodes: NodeDirectory;
   readonly hooks: HookLedger;
+  readonly metadata: MetadataDirectory;
   close(): Promise<void>;
 }
 
@@ -68,6 +71,7 @@ export function createStore({ db, temporal, now = () => new Date(), limits = DEF
     seeds: createSeedDesk(plane),
     nodes: createNodeDirectory(base),
     hooks: createHookLedger({ db }),
+    metadata: createMetadataDirectory({ db }),
     close: () => db.destroy(),
   };
 }

@@ -83,6 +83,8 @@ export interface BootAttemptTable {
   closed_at: string | null;
   boot_seen_at: string | null;
   attested_at: string | null;
+  /** Its permission was withdrawn for good: no renewal that comes late may lease it again. */
+  disarmed_at: string | null;
   ak_thumbprint: string | null;
 }
 

@@ -60,10 +60,11 @@ export function createSeedDesk({ db, now, woken, limits = DEFAULT_LIMITS, crash 
       if (!device || !plan) throw new MetalflowError('run_not_found', { run: `${deviceId}/${run}` });
       const addresses = await db.selectFrom('device_address').select('address').where('device_id', '=', deviceId).orderBy('address').execute();
       const macs = await db.selectFrom('device_mac').select('mac').where('device_id', '=', deviceId).orderBy('mac').execute();
-      const systemUuid = plan.systemUuid ?? device.system_uuid ?? deviceId;
+      // A run that installs has a UUID: planning refuses a device without one.
+      const systemUuid = plan.systemUuid!;
       return {
         deviceId, nodeName: device.name, systemUuid, run, instanceId: `${systemUuid}-${run}`, site: device.site, nodeClass: plan.nodeClass ?? '', payload: plan.payload ?? '',
-        seed: null, phoneHome: plan.confirmBy === 'phone-home', addresses: addresses.map((row) => row.address), macs: macs.map((row) => row.mac),
+        seed: plan.seed, phoneHome: plan.confirmBy === 'phone-home', addresses: addresses.map((row) => row.address), macs: macs.map((row) => row.mac),
       };
     },
   };

@@ -89,11 +89,11 @@ describe('the command line', () => {
       expect(said).toMatchObject({ code: 1, err: 'internal: internal error: x is undefined\n  read the log\n' });
     });
     test('demo and simulators get their options', async () => {
-      await cli('demo --stay --data-dir /d');
+      await cli('demo --keep --nodes 5 --data-dir /d');
       await cli('simulate amt --uuid 6B8E4A0C-0000-4000-8000-000000000007 --amt-port 0');
       await cli('simulate node --uuid 6b8e4a0c-0000-4000-8000-000000000007 --mac 02-00-00-00-00-07 --dir /n --tftp [::1]:1069');
       expect(called).toEqual([
-        ['demo', { json: false, stay: true, dataDir: '/d' }],
+        ['demo', { json: false, keep: true, nodes: 5, dataDir: '/d' }],
         ['simulateAmt', { host: '127.0.0.1', port: 0, machineUuid: '6b8e4a0c-0000-4000-8000-000000000007', username: 'admin', password: 'Simulated-1' }],
         ['simulateNode', expect.objectContaining({ dir: '/n', mac: '02:00:00:00:00:07', tftp: { host: '::1', port: 1069 }, bootUrl: 'http://127.0.0.1:7080', agentUrl: null, diskSerial: 'SIM-0001' })],
       ]);

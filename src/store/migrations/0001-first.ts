@@ -22,7 +22,7 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
   ],
   boot_attempt: [
     ['id', T, 'key'], ['device_id', T], ['run', I], ['fence', T], ['opened_at', T], ['closed_at', T, 'null'], ['boot_seen_at', T, 'null'],
-    ['attested_at', T, 'null'], ['ak_thumbprint', T, 'null'],
+    ['attested_at', T, 'null'], ['disarmed_at', T, 'null'], ['ak_thumbprint', T, 'null'],
   ],
   permission: [['device_id', T, 'key'], ['run', I], ['boot_attempt', T], ['expires_at', T]],
   bmc_lock: [['bmc', T, 'key'], ['holder', T], ['expires_at', T]],

@@ -1,0 +1,62 @@
+/** The boot role: TFTP, iPXE, assets, syslog. It needs the store alone, and answers safely without it. */
+import type { Config } from '../config/index.js';
+import { createBootFiles } from '../boot/files.js';
+import { createBootGate } from '../boot/gate.js';
+import { createBootHttp } from '../boot/http.js';
+import { findIpxeBinaries, placeholderBinary } from '../boot/ipxe/binaries.js';
+import { autoexecScript } from '../boot/ipxe/scripts.js';
+import { BootSettings } from '../boot/settings.js';
+import { startSyslogReceiver } from '../boot/syslog/receiver.js';
+import { startTftpServer } from '../boot/tftp/server.js';
+import { MetalflowError } from '../domain/errors.js';
+import type { Store } from '../store/index.js';
+import type { Logger } from '../telemetry/log.js';
+import type { Metrics } from './metrics.js';
+import { createCloser, listen, urlOf, type RunningRole } from './role.js';
+
+export interface BootRole extends RunningRole {
+  readonly tftpPort: number;
+  readonly httpUrl: string;
+  readonly syslogPort: number;
+}
+
+export interface BootDeps {
+  readonly config: Config;
+  readonly store: Store;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly agentUrl: string;
+  /** Only the demo goes on without the ipxe binaries, with files that are plainly labelled placeholders. */
+  readonly placeholders: boolean;
+}
+
+/** @throws port_in_use, setting_invalid */
+export async function startBoot({ config, store, log, metrics, agentUrl, placeholders }: BootDeps): Promise<BootRole> {
+  const closer = createCloser();
+  const now = (): Date => new Date();
+  const agentHost = new URL(agentUrl).hostname.replace(/^\[|\]$/g, '');
+  const settings = BootSettings.parse({ agentUrl, grpcAuthority: `${agentHost}:${config.agentGrpcPort || 42113}`, grpcTls: agentUrl.startsWith('https:'), syslogHost: agentHost });
+
+  const { missing } = await findIpxeBinaries(config.tftpRoot);
+  if (missing.length > 0) log[placeholders ? 'info' : 'warn']({ missing, folder: config.tftpRoot }, placeholders ? 'no iPXE binaries: labelled placeholders are served' : 'iPXE binaries are missing: install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
+  const inMemory = new Map<string, Buffer>(placeholders ? missing.map((name) => [name, placeholderBinary(name)] as const) : []);
+  const files = createBootFiles({ roots: [config.tftpRoot], inMemory, log });
+
+  const gate = createBootGate({ directory: store.boot, unknownMac: config.unknownMac, now, log, count: ({ artefact, answer, why }) => metrics.bootDecisions.inc({ artefact, answer, why }) });
+  const http = createBootHttp({ gate, directory: store.boot, settings, assetsDir: config.assetsDir, binaries: files, log, ready: () => store.nodes.ping(), trustedProxies: config.trustedProxies });
+  try {
+    const httpPort = await listen(http, 'the boot plane', config.bindAddress, config.bootHttpPort);
+    closer.add(() => http.close());
+    const httpUrl = config.assetsUrl?.replace(/\/assets\/?$/, '') ?? urlOf('http', config.bindAddress, httpPort);
+    inMemory.set('autoexec.ipxe', Buffer.from(autoexecScript(httpUrl)));
+    const tftp = await startTftpServer({ gate, files, address: config.bindAddress, port: config.tftpPort, log, count: (outcome) => metrics.tftpTransfers.inc({ outcome }) });
+    closer.add(() => tftp.close());
+    const syslog = await startSyslogReceiver({ address: config.bindAddress, port: config.syslogPort, now, log, sink: (line) => log.info({ syslog: line }, 'from a node') });
+    closer.add(() => syslog.close());
+    log.info({ tftp: tftp.port, http: httpUrl, syslog: syslog.port }, 'boot is up');
+    return { tftpPort: tftp.port, httpUrl, syslogPort: syslog.port, close: () => closer.close() };
+  } catch (error) {
+    await closer.close().catch(() => undefined);
+    throw error instanceof MetalflowError ? error : new MetalflowError('setting_invalid', { name: 'boot', why: (error as Error).message }, { cause: error });
+  }
+}

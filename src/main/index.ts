@@ -1,0 +1,93 @@
+/** The roles as the command line starts them. */
+import type { Roles } from '../cli/index.js';
+import type { Config } from '../config/index.js';
+import { createLogger, type Logger } from '../telemetry/log.js';
+import { agentUrlOf, startAgentApi } from './agentapi.js';
+import { startBoot } from './boot.js';
+import { doctor } from './doctor.js';
+import { openNetbox, openTemporal } from './house.js';
+import { openLibraries } from './libraries.js';
+import { createMetrics } from './metrics.js';
+import { openStore } from './open-store.js';
+import { startOperatorApi } from './operatorapi.js';
+import { createCloser, untilSignal } from './role.js';
+import { simulateAmt, simulateNode } from './simulate.js';
+import { connectTemporal } from './temporal.js';
+import { startHouse } from './up.js';
+import { startWorker } from './worker.js';
+
+export function createRoles(): Roles {
+  return {
+    async up(config) {
+      const log = loggerOf(config);
+      const house = await startHouse(config, { log });
+      const { boot, agent, operator, temporalUi, temporalAddress, temporalPid } = house;
+      // One line for programs that started us: where everything is.
+      process.stdout.write(`${JSON.stringify({ up: { pid: process.pid, operator: operator.url, agent: agent.url, metadata: agent.metadataUrl, bootHttp: boot.httpUrl, tftpPort: boot.tftpPort, syslogPort: boot.syslogPort, temporalUi, temporalAddress, temporalPid } })}\n`);
+      await Promise.race([untilSignal(), house.ended]);
+      await house.close();
+    },
+    worker: (config) =>
+      running(config, async (log, closer) => {
+        const place = await openTemporal(config, log, { embed: false });
+        const temporal = await connectTemporal(place.target);
+        closer.add(() => temporal.close());
+        const wake = { deliverer: (): void => undefined };
+        const store = await openStore(config, { temporal, woken: () => wake.deliverer() });
+        closer.add(() => store.close());
+        const netbox = openNetbox(config, log);
+        closer.add(() => netbox.close());
+        const worker = await startWorker({ config, store, temporal, target: place.target, netbox, libraries: openLibraries(config, null, log), temporalUi: place.ui, log, onWake: (deliver) => (wake.deliverer = deliver) });
+        closer.add(() => worker.close());
+        return { ended: worker.ended };
+      }),
+    boot: (config) =>
+      running(config, async (log, closer) => {
+        const store = await openStore(config);
+        closer.add(() => store.close());
+        const boot = await startBoot({ config, store, log, metrics: createMetrics(), agentUrl: agentUrlOf(config, config.agentHttpPort), placeholders: false });
+        closer.add(() => boot.close());
+      }),
+    agentapi: (config) =>
+      running(config, async (log, closer) => {
+        const store = await openStore(config);
+        closer.add(() => store.close());
+        const agent = await startAgentApi({ config, store, log });
+        closer.add(() => agent.close());
+      }),
+    operatorapi: (config) =>
+      running(config, async (log, closer) => {
+        const place = await openTemporal(config, log, { embed: false });
+        // Temporal may be away: the plane starts, says so, and NetBox sends its hooks again.
+        const temporal = await connectTemporal(place.target, { lazy: true });
+        closer.add(() => temporal.close());
+        const store = await openStore(config, { temporal });
+        closer.add(() => store.close());
+        const netbox = openNetbox(config, log);
+        closer.add(() => netbox.close());
+        const operator = await startOperatorApi({ config, store, temporal, netbox, libraries: openLibraries(config, null, log), temporalUi: place.ui, metrics: createMetrics(), log });
+        closer.add(() => operator.close());
+      }),
+    async demo(options) {
+      const { runDemo } = await import('./demo/demo.js');
+      await runDemo(options);
+    },
+    simulateAmt,
+    simulateNode,
+    doctor,
+  };
+}
+
+const loggerOf = (config: Config): Logger => createLogger({ level: config.logLevel, role: config.role });
+
+/** Starts a role and keeps it until a signal, or until it ends of itself. */
+async function running(config: Config, start: (log: Logger, closer: ReturnType<typeof createCloser>) => Promise<{ ended: Promise<void> } | void>): Promise<void> {
+  const closer = createCloser();
+  try {
+    const stop = untilSignal();
+    const started = await start(loggerOf(config), closer);
+    await (started ? Promise.race([stop, started.ended]) : stop);
+  } finally {
+    await closer.close();
+  }
+}
