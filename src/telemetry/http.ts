@@ -1,8 +1,9 @@
 /** One fastify for every HTTP plane: zod in and out, errors from the error table, nothing a body can do stops the process. */
-import Fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, type RawServerDefault, type FastifyHttpOptions } from 'fastify';
+import Fastify, { type ConnectionError, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type RawServerDefault, type FastifyHttpOptions } from 'fastify';
 import { hasZodFastifySchemaValidationErrors, serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { errorText, ERRORS, isMetalflowError, MetalflowError, type ErrorCode } from '../domain/errors.js';
+import { maxHeaderSize, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { errorText, ERRORS, isMetalflowError, MetalflowError, type ErrorCode, type ErrorDetails } from '../domain/errors.js';
 import type { Logger } from './log.js';
 
 export type HttpServer = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
@@ -14,7 +15,12 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'body_invalid',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'body_invalid',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'body_invalid',
+  FST_ERR_BAD_URL: 'request_malformed',
+  FST_ERR_MAX_PARAM_LENGTH: 'request_malformed',
 };
+
+/** A client that dribbles its request must not hold a socket for ever. */
+const REQUEST_MS = 30_000;
 
 export interface HttpServerOptions {
   readonly log: Logger;
@@ -25,47 +31,84 @@ export interface HttpServerOptions {
   readonly https?: { key: Buffer; cert: Buffer };
 }
 
-/** `{code, message, hint, details?}` of any error that reaches the edge. */
-export function errorBody(error: unknown, bodyLimit: number): { status: number; body: { code: ErrorCode; message: string; hint: string; details?: Record<string, unknown> } } {
-  const of = (code: ErrorCode, details: Record<string, string | number | boolean> = {}): ReturnType<typeof errorBody> => ({
-    status: ERRORS[code].http,
-    body: { code, message: errorText(code, details), hint: ERRORS[code].hint, ...(Object.keys(details).length > 0 && { details }) },
-  });
-  if (isMetalflowError(error)) return of(error.code, error.details);
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: { readonly code: ErrorCode; readonly message: string; readonly hint: string; readonly details?: ErrorDetails };
+}
+
+function answerOf(code: ErrorCode, details: ErrorDetails = {}): ErrorAnswer {
+  return { status: ERRORS[code].http, body: { code, message: errorText(code, details), hint: ERRORS[code].hint, ...(Object.keys(details).length > 0 && { details }) } };
+}
+
+/**
+ * `{code, message, hint, details?}` of any error that reaches the edge.
+ * @param bodyLimit bytes that the route takes, named by `body_too_large`
+ */
+export function errorBody(error: unknown, bodyLimit: number): ErrorAnswer {
+  if (isMetalflowError(error)) return answerOf(error.code, error.details);
   if (hasZodFastifySchemaValidationErrors(error)) {
-    return of('body_invalid', { what: error.validation.slice(0, 5).map((issue) => `${issue.instancePath || '/'} ${issue.message}`).join('; ') });
+    return answerOf('body_invalid', { what: error.validation.slice(0, 5).map((issue) => `${issue.instancePath || '/'} ${issue.message}`).join('; ') });
   }
   const thrown = error as Partial<FastifyError>;
   const known = thrown.code ? FASTIFY_CODES[thrown.code] : undefined;
-  if (known) return of(known, known === 'body_too_large' ? { limit: bodyLimit } : { what: String(thrown.message).slice(0, 200) });
-  if (thrown.statusCode === 429) return of('rate_limited');
-  if (thrown.statusCode && thrown.statusCode >= 400 && thrown.statusCode < 500) return of('body_invalid', { what: String(thrown.message).slice(0, 200) });
-  return of('internal');
+  if (known === 'body_too_large') return answerOf(known, { limit: bodyLimit });
+  if (known === 'request_malformed') return answerOf(known, { what: thrown.code === 'FST_ERR_BAD_URL' ? 'the URL is badly encoded' : 'a part of the URL is too long' });
+  if (known) return answerOf(known, { what: String(thrown.message).slice(0, 200) });
+  if (thrown.statusCode === 429) return answerOf('rate_limited');
+  if (thrown.statusCode && thrown.statusCode >= 400 && thrown.statusCode < 500) return answerOf('body_invalid', { what: String(thrown.message).slice(0, 200) });
+  return answerOf('internal');
+}
+
+/**
+ * Answers what never became a request: broken HTTP, headers without end, a request that stopped half-way. The error holds the raw
+ * packet, and with it whatever secret the client sent: it is neither logged nor quoted.
+ */
+function answerBrokenClient(error: ConnectionError, socket: Socket, response: ServerResponse | undefined, log: Logger): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  const { status, body } =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? answerOf('request_too_slow', { seconds: REQUEST_MS / 1000 })
+    : error.code === 'HPE_HEADER_OVERFLOW' ? answerOf('headers_too_large', { limit: maxHeaderSize })
+    : answerOf('request_malformed', { what: `not HTTP (${error.code ?? 'unknown'})` });
+  log.debug({ code: body.code, parser: error.code, from: socket.remoteAddress }, 'request refused');
+  // An answer that is on its way already must not be cut by a second one.
+  if (!socket.writable || (response?.headersSent && !response.writableFinished)) {
+    socket.destroy();
+    return;
+  }
+  const text = JSON.stringify(body);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+}
+
+function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply, bodyLimit: number): void {
+  const { status, body } = errorBody(error, bodyLimit);
+  if (status >= 500) request.log.error({ err: error, req: request }, 'request failed');
+  else request.log.debug({ code: body.code, req: request }, 'request refused');
+  void reply.status(status).send(body);
 }
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const bodyLimit = options.bodyLimit ?? 1024 * 1024;
+  const responses = new WeakMap<Socket, ServerResponse>();
   const base = {
     loggerInstance: options.log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new Fastify.LogController({ disableRequestLogging: true }),
+    // The id of a request in our logs is ours: a client that could choose it could forge the trail of another.
+    requestIdHeader: false,
     bodyLimit,
     trustProxy: options.trustedProxies?.length ? [...options.trustedProxies] : false,
     routerOptions: { maxParamLength: 500 },
-    // A client that dribbles its request must not hold a socket for ever.
-    requestTimeout: 30_000,
+    requestTimeout: REQUEST_MS,
     connectionTimeout: 120_000,
     forceCloseConnections: true,
+    frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => refuse(error, request, reply, bodyLimit),
+    clientErrorHandler: (error: ConnectionError, socket: Socket) => answerBrokenClient(error, socket, responses.get(socket), options.log),
     ...(options.https && { https: options.https }),
   };
   const server = Fastify(base as FastifyHttpOptions<RawServerDefault, FastifyBaseLogger>).withTypeProvider<ZodTypeProvider>() as unknown as HttpServer;
+  server.server.on('request', (request, response) => void responses.set(request.socket, response));
   server.setValidatorCompiler(validatorCompiler);
   server.setSerializerCompiler(serializerCompiler);
-  server.setErrorHandler((error, request, reply) => {
-    const { status, body } = errorBody(error, bodyLimit);
-    if (status >= 500) request.log.error({ err: error, req: request }, 'request failed');
-    else request.log.debug({ code: body.code, req: request }, 'request refused');
-    return reply.status(status).send(body);
-  });
+  server.setErrorHandler((error, request, reply) => refuse(error, request, reply, request.routeOptions.bodyLimit ?? bodyLimit));
   server.setNotFoundHandler((request) => {
     throw new MetalflowError('route_not_found', { route: `${request.method} ${request.url.split('?')[0]!.slice(0, 200)}` });
   });
