@@ -1,0 +1,188 @@
+/**
+ * A whole world for one test: NetBox stand-in, a house that is a real process, simulated machines with AMT endpoints, and a
+ * Temporal namespace. Everything talks over sockets; the house alone is killed and restarted.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { LimitName } from '../../../src/domain/limits.js';
+import type { Payload, Request } from '../../../src/domain/runs.js';
+import { lifecycleId, runWorkflowId, STATE_QUERY, type LifecycleView, type RunView } from '../../../src/contracts/messages.js';
+import type { NodeRow, RunRow } from '../../../src/contracts/operator.js';
+import type { NodeClass } from '../../../src/contracts/node-class.js';
+import { startSimulatedMachine, type SimulatedMachine } from '../../../src/main/simulated.js';
+import type { TemporalClient } from '../../../src/main/temporal.js';
+import { freePort } from '../../../src/main/temporal-server.js';
+import { startNetboxStandIn, type NetboxStandIn } from '../../../src/simulator/netbox-stand-in/netbox-stand-in.js';
+import { silentLogger } from '../../../src/telemetry/log.js';
+import { openDatabase, type Db } from '../../../src/store/index.js';
+import { startHouseProcess, type HouseProcess } from './house.js';
+import type { TestTemporal } from './temporal.js';
+
+const AMT = { username: 'admin', password: 'P@ssw0rd1' } as const;
+const IMAGES = join(process.cwd(), 'demo', 'images');
+
+/** Short where the real ones are long, so that a test sees a limit pass. */
+export const SHORT_LIMITS: Partial<Record<LimitName, number>> = {
+  powerPoll: 0.1, powerReadsApart: 0.3, poweringOff: 4, poweringOn: 4, settling: 3, bmcRecheck: 0.3, awaitingBoot: 20, awaitingAttestation: 20, confirmingSeed: 30, confirmingOff: 20,
+  permissionLease: 6, permissionRenewal: 2, agentSilence: 6, orderQueued: 20, bmcLock: 5, activityTry: 10, taking: 20, arming: 20,
+};
+
+export interface WorldOptions {
+  readonly limits?: Partial<Record<LimitName, number>>;
+  /** Changes of classes by name. */
+  readonly classes?: Readonly<Record<string, Partial<NodeClass>>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface WorldNode {
+  readonly name: string;
+  readonly deviceId: string;
+  readonly machine: SimulatedMachine;
+  readonly serial: string;
+  readonly mac: string;
+  readonly systemUuid: string;
+}
+
+export interface World {
+  readonly dir: string;
+  readonly netbox: NetboxStandIn;
+  readonly temporal: TemporalClient;
+  readonly namespace: string;
+  readonly token: string;
+  house: HouseProcess;
+  /** Starts the house (again) over the same data and ports. */
+  start(env?: Readonly<Record<string, string>>): Promise<HouseProcess>;
+  addNode(options?: { payload?: Payload; name?: string; status?: string; customFields?: Record<string, unknown>; diskBytes?: number; secondDisk?: boolean }): Promise<WorldNode>;
+  /** As a person does it in NetBox. */
+  ask(node: WorldNode, request: Request | null): void;
+  node(node: WorldNode): Promise<NodeRow>;
+  run(node: WorldNode, run: number): Promise<RunRow>;
+  api(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ status: number; body: Record<string, unknown> }>;
+  lifecycleView(node: WorldNode): Promise<LifecycleView>;
+  runView(node: WorldNode, run: number): Promise<RunView>;
+  /** Polls until `seen` gives something; throws with what it saw last after `seconds`. */
+  until<T>(what: string, look: () => Promise<T | null | undefined | false> | T | null | undefined | false, seconds?: number): Promise<T>;
+  untilState(node: WorldNode, state: string, seconds?: number): Promise<NodeRow>;
+  /** The store, read by the test itself. */
+  db(): Promise<Db>;
+  houseLog(): string;
+  close(): Promise<void>;
+}
+
+export async function createWorld(test: TestTemporal, options: WorldOptions = {}): Promise<World> {
+  const dir = mkdtempSync(join(tmpdir(), 'metalflow-world-'));
+  const at = (...parts: string[]): string => join(dir, ...parts);
+  for (const folder of ['secrets', 'assets/images', 'tftp', 'nodes']) mkdirSync(at(folder), { recursive: true });
+  const token = randomBytes(24).toString('base64url');
+  const secret = randomBytes(16).toString('hex');
+  writeFileSync(at('secrets', 'bmc-amt.json'), JSON.stringify(AMT));
+  writeFileSync(at('secrets', 'operator-tokens.json'), JSON.stringify({ tokens: [{ name: 'tester', role: 'approver', sha256: createHash('sha256').update(token).digest('hex') }] }));
+  const rows = JSON.parse(readFileSync(join(IMAGES, 'index.json'), 'utf8')) as { payload: Payload; file: string; sha256: string; sizeBytes: number; compression: 'gzip'; unpackedBytes: number; contentDigest: string }[];
+  for (const { file } of rows) cpSync(join(IMAGES, file), at('assets', 'images', file));
+  // Firmware of the simulated node takes any bytes; these say what they are.
+  for (const name of ['vmlinuz-x86_64', 'initramfs-x86_64']) writeFileSync(at('assets', name), `placeholder for ${name}\n`.repeat(64));
+  for (const name of ['ipxe.efi', 'snponly.efi', 'undionly.kpxe']) writeFileSync(at('tftp', name), `placeholder for ${name}\n`.repeat(400));
+  const classes = rows.map(({ payload, file, ...image }) => ({ name: payload, payload, image: { url: `asset:images/${file}`, sha256: image.sha256, sizeBytes: image.sizeBytes, compression: image.compression, unpackedBytes: image.unpackedBytes, contentDigest: image.contentDigest }, rootDisk: { bus: 'virtio' }, retireWipes: true, ...options.classes?.[payload] }));
+  writeFileSync(at('classes.yaml'), stringify({ classes }));
+  writeFileSync(at('limits.json'), JSON.stringify({ ...SHORT_LIMITS, ...options.limits }));
+
+  const { name: namespace, temporal } = await test.namespace();
+  const netboxToken = `nbt_test00000001.${randomBytes(20).toString('hex')}`;
+  const netbox = await startNetboxStandIn({ token: netboxToken, log: silentLogger() });
+  const ports = { TFTP: await freeUdpLikePort(), BOOT_HTTP: await freePort(), SYSLOG: 0, AGENT_HTTP: await freePort(), METADATA: 0, OPERATOR: await freePort() };
+  const base: Record<string, string> = {
+    ...Object.fromEntries(Object.entries(ports).map(([key, port]) => [`METALFLOW_${key}_PORT`, String(port)])),
+    METALFLOW_DATA_DIR: dir, METALFLOW_SITE: 'lab', METALFLOW_SIMULATION: 'true', METALFLOW_LOG_LEVEL: 'debug', METALFLOW_LIMITS_FILE: at('limits.json'), METALFLOW_RECONCILE_SECONDS: '2',
+    METALFLOW_NETBOX_URL: netbox.url, METALFLOW_NETBOX_TOKEN: netboxToken, METALFLOW_NETBOX_WEBHOOK_SECRET: secret,
+    TEMPORAL_ADDRESS: test.server.address, TEMPORAL_NAMESPACE: namespace, ...options.env,
+  };
+  const machines: SimulatedMachine[] = [];
+  const databases: Db[] = [];
+  let nodeCount = 0;
+
+  const world: World = {
+    dir, netbox, temporal, namespace, token, house: null as unknown as HouseProcess,
+    async start(env = {}) {
+      world.house = await startHouseProcess({ ...base, ...env }, at('house.log'));
+      netbox.webhook = { url: `${world.house.addresses.operator}/webhooks/netbox`, secret };
+      return world.house;
+    },
+    async addNode({ payload = 'talos', name, status = 'planned', customFields = {}, diskBytes = 32 * 1024 * 1024, secondDisk = false } = {}) {
+      const index = ++nodeCount;
+      const id = { name: name ?? `node-${index}`, mac: `02:00:00:00:01:${index.toString(16).padStart(2, '0')}`, systemUuid: `4c4c4544-0001-4000-8000-${String(index).padStart(12, '0')}`, serial: `DISK-${index}` };
+      const disk = (name: string, serial: string) => ({ name, serial, model: 'SIMULATED', sizeBytes: diskBytes, bus: 'virtio' });
+      const machine = await startSimulatedMachine({
+        dir: at('nodes', id.name), systemUuid: id.systemUuid, mac: id.mac, disks: [disk('vda', id.serial), ...(secondDisk ? [disk('vdb', `${id.serial}-B`)] : [])],
+        tftp: { host: '127.0.0.1', port: ports.TFTP }, bootUrl: `http://127.0.0.1:${ports.BOOT_HTTP}`, amt: AMT, lldpFrame: null, attestEveryMs: 500, log: silentLogger(),
+      });
+      machines.push(machine);
+      const deviceId = netbox.addDevice({
+        name: id.name, status, site: 'lab', oobIp: '127.0.0.1/8', bmcPort: machine.amt.port,
+        customFields: { bmc_type: 'amt', node_class: payload, system_uuid: id.systemUuid, wipe_disks: [id.serial, ...(secondDisk ? [`${id.serial}-B`] : [])], ...customFields },
+        interfaces: [{ name: 'eth0', mac: id.mac, addresses: [`192.0.2.${10 + index}/24`] }],
+      });
+      return { ...id, deviceId, machine };
+    },
+    ask: (node, request) => netbox.patchDevice(node.deviceId, { custom_fields: { desired_action: request } }),
+    async api(method, path, body) {
+      const response = await fetch(`${world.house.addresses.operator}${path}`, { method, headers: { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) }, ...(body !== undefined && { body: JSON.stringify(body) }), signal: AbortSignal.timeout(20_000) });
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+    },
+    async node(node) {
+      const { status, body } = await world.api('GET', `/api/v1/nodes/${node.deviceId}`);
+      if (status !== 200) throw new Error(`node ${node.name}: ${status} ${JSON.stringify(body)}`);
+      return body['node'] as NodeRow;
+    },
+    async run(node, run) {
+      const { status, body } = await world.api('GET', `/api/v1/runs/${node.deviceId}/${run}`);
+      if (status !== 200) throw new Error(`run ${run}: ${status} ${JSON.stringify(body)}`);
+      return body['run'] as RunRow;
+    },
+    lifecycleView: (node) => temporal.client.workflow.getHandle(lifecycleId(node.deviceId)).query<LifecycleView>(STATE_QUERY),
+    runView: (node, run) => temporal.client.workflow.getHandle(runWorkflowId(node.deviceId, run)).query<RunView>(STATE_QUERY),
+    async until(what, look, seconds = 40) {
+      const until = Date.now() + seconds * 1000;
+      let last: unknown;
+      while (Date.now() < until) {
+        try {
+          const seen = await look();
+          if (seen) return seen;
+          last = seen;
+        } catch (error) {
+          last = error;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      throw new Error(`not seen within ${seconds} s: ${what}; last: ${last instanceof Error ? last.message : JSON.stringify(last)}\n${world.houseLog().slice(-3000)}`);
+    },
+    async untilState(node, state, seconds) {
+      let last: NodeRow | null = null;
+      return world.until(`${node.name} ${state}`, async () => {
+        last = await world.node(node);
+        return last.state === state && (state === 'held' || last.openRun === null || ['provisioning', 'wiping', 'retiring'].includes(state)) ? last : null;
+      }, seconds).catch((error: Error) => {
+        throw new Error(`${error.message}\nnode: ${JSON.stringify(last)}`);
+      });
+    },
+    async db() {
+      const db = await openDatabase(`sqlite:${at('metalflow.db')}`);
+      databases.push(db);
+      return db;
+    },
+    houseLog: () => readFileSync(at('house.log'), 'utf8'),
+    async close() {
+      await world.house?.kill();
+      for (const db of databases) await db.destroy();
+      for (const machine of machines) await machine.close();
+      await netbox.close();
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+  return world;
+}
+
+/** A port that is free for TCP is taken to be free for UDP: both are drawn from the same ephemeral range. */
+const freeUdpLikePort = freePort;
