@@ -52,7 +52,8 @@ export function chooseWipeDisks(disks: readonly Disk[], listed: readonly string[
       const code = matching.length === 0 ? 'disk_none_matches' : 'disk_several_match';
       return { kind: 'refused', failure: failure(code, { count: matching.length, rule: `wipe_disks ${id}`, disks: describe(disks) }) };
     }
-    chosen.push(matching[0]!);
+    // Listed by serial and by WWN, it is one disk all the same.
+    if (!chosen.includes(matching[0]!)) chosen.push(matching[0]!);
   }
   return { kind: 'chosen', disks: chosen };
 }

@@ -1,7 +1,7 @@
 /** May this request start a run in this state? A pure decision; the lifecycle does what it says. */
 import { failure, type Failure } from './errors.js';
 import { REQUESTS, type Request, type RunKind } from './runs.js';
-import { isOneOf, RUNNING_STATES, WAITING_STATES, type LifecycleState } from './states.js';
+import { ENDED_STATES, isOneOf, RUNNING_STATES, WAITING_STATES, type LifecycleState } from './states.js';
 import { isLegal, STARTED_EVENT } from './transitions.js';
 
 export type Judgement =
@@ -22,11 +22,9 @@ const REFUSED_BECAUSE: { readonly [request in Request]: string } = {
   wipe: 'there is nothing to wipe',
   retire: 'it has ended already',
 };
+const ENDED = 'its lifecycle has ended; declare the device again in NetBox';
 
-/**
- * @param openKind kind of the open run, null when none is open
- * @param taken whether the open run has taken its request; until then the field still shows the run's own request
- */
+/** @param openKind kind of the open run, null when none is open; until that run has taken its request, the field still shows it */
 export function judgeRequest(state: LifecycleState, request: Request | null, openKind: RunKind | null): Judgement {
   if (openKind !== null || isOneOf(RUNNING_STATES, state)) {
     if (request === null || request === openKind) return { kind: 'nothing' };
@@ -36,7 +34,7 @@ export function judgeRequest(state: LifecycleState, request: Request | null, ope
   if (request === null) return { kind: 'nothing' };
   if (isOneOf(WAITING_STATES, state)) return { kind: 'keep', request, why: `the node is ${state}` };
   if (isLegal(state, STARTED_EVENT[request])) return { kind: 'start', run: request };
-  return { kind: 'refuse', failure: failure('request_refused', { request, state, why: REFUSED_BECAUSE[request] }) };
+  return { kind: 'refuse', failure: failure('request_refused', { request, state, why: isOneOf(ENDED_STATES, state) ? ENDED : REFUSED_BECAUSE[request] }) };
 }
 
 /** Does this run destroy what the disks hold before it writes? A reprovision and a wipe always do. */

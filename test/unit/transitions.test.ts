@@ -1,0 +1,75 @@
+/** Every move a lifecycle may make, and that no other is made. */
+import { REQUESTS, RUN_ENDS, type RunEnd } from '../../src/domain/runs.js';
+import { ENDED_STATES, isOneOf, LIFECYCLE_STATES, STATES, WAITING_STATES, WAIT_MENU_STATES, RUNNING_STATES, type LifecycleState } from '../../src/domain/states.js';
+import { endEvent, IllegalTransition, isLegal, LIFECYCLE_EVENTS, STARTED_EVENT, transition, TRANSITIONS, type LifecycleEvent } from '../../src/domain/transitions.js';
+
+const moves = TRANSITIONS.flatMap((row) => row.from.map((from) => [from, row.on, row.to] as const));
+const isMove = (state: LifecycleState, event: LifecycleEvent): boolean => moves.some(([from, on]) => from === state && on === event);
+const illegal = LIFECYCLE_STATES.flatMap((state) => LIFECYCLE_EVENTS.map((event) => [state, event] as const)).filter(([state, event]) => !isMove(state, event));
+
+describe('the table', () => {
+  test.each(moves)('%s on %s → %s', (from, event, to) => {
+    expect(isLegal(from, event)).toBe(true);
+    expect(transition(from, event, 'active')).toBe(to === 'previous' ? 'active' : to);
+  });
+  test.each(moves.filter(([, , to]) => to === 'previous'))('%s on %s without a state to go back to is a bug, and throws', (from, event) => {
+    expect(() => transition(from, event, null)).toThrow(IllegalTransition);
+  });
+  test(`every other pair of state and event throws (${illegal.length} of them)`, () => {
+    expect(illegal.length).toBeGreaterThan(200);
+    for (const [state, event] of illegal) {
+      expect(() => transition(state, event, 'active')).toThrow(`no transition from ${state} on ${event}`);
+      expect(isLegal(state, event)).toBe(false);
+    }
+  });
+  test('a state and an event meet in one row only', () => {
+    const pairs = moves.map(([from, on]) => `${from} on ${on}`);
+    expect(pairs.filter((pair, at) => pairs.indexOf(pair) !== at)).toEqual([]);
+  });
+  test('every event moves something, and every row says because of what', () => {
+    expect(LIFECYCLE_EVENTS.filter((event) => !TRANSITIONS.some((row) => row.on === event))).toEqual([]);
+    expect(TRANSITIONS.filter((row) => row.because.length < 10 || row.from.length === 0)).toEqual([]);
+  });
+});
+
+describe('the states', () => {
+  test.each(ENDED_STATES)('nothing leads out of %s', (state) => {
+    expect(LIFECYCLE_EVENTS.filter((event) => isLegal(state, event))).toEqual([]);
+    expect(STATES[state].waysOut).toBe('none');
+  });
+  test.each(LIFECYCLE_STATES.filter((state) => !isOneOf(ENDED_STATES, state)))('something leads out of %s', (state) => {
+    expect(LIFECYCLE_EVENTS.some((event) => isLegal(state, event))).toBe(true);
+  });
+  test('every state but the first can be entered', () => {
+    const entered = new Set<string>(TRANSITIONS.map((row) => row.to));
+    expect(LIFECYCLE_STATES.filter((state) => !entered.has(state))).toEqual(['planned']);
+  });
+  test.each(RUNNING_STATES)('%s can end in every way a run can end', (state) => {
+    for (const event of ['run done', 'run failed', 'run cancelled midway', 'run cancelled harmlessly', 'run withdrawn'] as const) expect(isLegal(state, event)).toBe(true);
+  });
+  test('no run starts from a state in which a person is asked, or in which a run is open', () => {
+    for (const state of [...WAITING_STATES, ...RUNNING_STATES]) for (const request of REQUESTS) expect(isLegal(state, STARTED_EVENT[request])).toBe(false);
+  });
+  test('the states that wait for a person leave the NetBox status alone', () => {
+    for (const state of WAITING_STATES) expect(STATES[state].netboxStatus).toBeNull();
+  });
+  test('only a node that runs nothing is given the menu to wait in', () => {
+    expect([...WAIT_MENU_STATES]).toEqual(['planned', 'available']);
+  });
+  test('a failed run never leads to a state that claims success', () => {
+    for (const state of RUNNING_STATES) for (const event of ['run failed', 'run cancelled midway'] as const) expect(transition(state, event, 'active')).toBe('failed');
+  });
+});
+
+describe("a run's end as an event", () => {
+  const ENDS: Readonly<Record<RunEnd, readonly [untouched: LifecycleEvent | null, destroyed: LifecycleEvent | null]>> = {
+    done: ['run done', 'run done'],
+    failed: ['run failed', 'run failed'],
+    cancelled: ['run cancelled harmlessly', 'run cancelled midway'],
+    withdrawn: ['run withdrawn', 'run withdrawn'],
+    'run-closed': [null, null],
+  };
+  test.each(Object.keys(RUN_ENDS) as RunEnd[])('%s', (end) => {
+    expect([endEvent(end, false), endEvent(end, true)]).toEqual(ENDS[end]);
+  });
+});
