@@ -16,6 +16,8 @@ export interface LifecycleActivitiesDeps {
   readonly linkInstallation: (ours: string) => Promise<string>;
 }
 
+const RECONCILE_OVERLAP_MS = 120_000;
+
 export function createLifecycleActivities({ stores, temporal, netbox, linkInstallation }: LifecycleActivitiesDeps) {
   return {
     /** What the store knows, before NetBox is asked: an open run is taken up even while NetBox is away. */
@@ -38,7 +40,9 @@ export function createLifecycleActivities({ stores, temporal, netbox, linkInstal
 
     /** Reads NetBox for what a lost webhook left, and restarts lifecycles that are missing while the store shows work. */
     async reconcile(): Promise<{ signalled: number; restarted: number }> {
-      const since = await stores.devices.reconcileMark();
+      const mark = await stores.devices.reconcileMark();
+      // A transaction that took long commits with an older last_updated than one that was read already.
+      const since = mark && new Date(Date.parse(mark) - RECONCILE_OVERLAP_MS).toISOString();
       const { ids, newest } = await netbox.listChanged(since);
       let signalled = 0;
       for (const deviceId of ids) {

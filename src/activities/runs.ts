@@ -24,7 +24,7 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
   return {
     /** Draws the run's number, or finds the run that is open already. @throws installation_mismatch when Temporal knows the number */
     async openRun(input: { deviceId: string; kind: RunKind; asked: RunInput['asked']; intake: RunInput['intake'] }): Promise<{ input: RunInput; workflowId: string; isNew: boolean }> {
-      const opened = await stores.runs.open(input.deviceId, input.kind);
+      const opened = await stores.runs.open(input.deviceId, input.kind, { asked: input.asked, intake: input.intake });
       crash('openRun:after-effect');
       if (opened.isNew && (await temporal.look(opened.workflowId)).kind !== 'absent') {
         // The number was used before: the store is older than Temporal (a restored backup).
@@ -37,7 +37,7 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
       return {
         workflowId: opened.workflowId,
         isNew: opened.isNew,
-        input: { deviceId: input.deviceId, nodeName: device.name, site: device.site, run: opened.run, kind: opened.kind, limits, asked: input.asked, intake: input.intake },
+        input: { deviceId: input.deviceId, nodeName: device.name, site: device.site, run: opened.run, kind: opened.kind, limits, ...opened.begun },
       };
     },
 

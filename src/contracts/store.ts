@@ -6,7 +6,7 @@ import type { Request, RunKind, RunPhase } from '../domain/runs.js';
 import type { LifecycleState, NetboxStatus } from '../domain/states.js';
 import type { CommandResult } from './bmc.js';
 import type { Device } from './device.js';
-import type { RunOutcome } from './messages.js';
+import type { RunInput, RunOutcome } from './messages.js';
 import type { AgentAction, OrderReport } from './order.js';
 import type { RunPlan } from './plan.js';
 
@@ -82,9 +82,12 @@ export interface InstallationStore {
   distrustDevice(deviceId: string, why: string): Promise<void>;
 }
 
+/** What a run is begun with, besides its device and kind. Kept, so that a run that was opened and never begun begins the same. */
+export type BegunWith = Pick<RunInput, 'asked' | 'intake'>;
+
 export interface RunStore {
   /** The open run when there is one, else a new one with the next number. */
-  open(deviceId: string, kind: RunKind): Promise<{ run: number; kind: RunKind; workflowId: string; isNew: boolean }>;
+  open(deviceId: string, kind: RunKind, begun: BegunWith): Promise<{ run: number; kind: RunKind; workflowId: string; begun: BegunWith; isNew: boolean }>;
   nextNumber(deviceId: string): Promise<number>;
   enterPhase(ref: FenceRef, phase: RunPhase, note: string): Promise<void>;
   setHold(ref: FenceRef, hold: Failure | null): Promise<void>;

@@ -1,7 +1,7 @@
 /** Devices: what NetBox says of them, the state of their lifecycle, and what we last wrote back. */
 import type { Failure } from '../domain/errors.js';
 import type { Request, RunKind } from '../domain/runs.js';
-import type { LifecycleState } from '../domain/states.js';
+import { RUNNING_STATES, type LifecycleState } from '../domain/states.js';
 import type { Device } from '../contracts/device.js';
 import type { RunOutcome } from '../contracts/messages.js';
 import type { DeviceRecord, DeviceStore } from '../contracts/store.js';
@@ -60,7 +60,8 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
         await appendJournal(tx, now(), { deviceId, run: null, kind: 'verb', text: `the machine behind the BMC was approved as this device (UUID ${uuid || 'unreadable'})`, by });
       }),
     async withOpenWork() {
-      const open = await db.selectFrom('device').select('device_id').where('open_run', 'is not', null).execute();
+      // A state of an open run without one: the run wrote its end, and nobody has settled it yet.
+      const open = await db.selectFrom('device').select('device_id').where((eb) => eb.or([eb('open_run', 'is not', null), eb('state', 'in', [...RUNNING_STATES])])).execute();
       const leased = await db.selectFrom('permission').select('device_id').execute();
       return [...new Set([...open, ...leased].map((row) => row.device_id))];
     },

@@ -41,7 +41,10 @@ export function createNodeDirectory({ db, now }: { db: Db; now: () => Date }): N
   return {
     async list(query) {
       let rows = withRun().orderBy('device.name');
-      if (query.state) rows = rows.where('device.state', '=', query.state);
+      const { state } = query;
+      // A node is held by its own lifecycle, or by its open run.
+      if (state === 'held') rows = rows.where((eb) => eb.or([eb('device.state', '=', state), eb('device.hold', 'is not', null), eb('run.hold', 'is not', null)]));
+      else if (state) rows = rows.where('device.state', '=', state);
       if (query.site) rows = rows.where('device.site', '=', query.site);
       if (query.class) rows = rows.where('device.node_class', '=', query.class);
       return (await rows.execute()).map(toNode);

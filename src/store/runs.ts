@@ -2,7 +2,7 @@
 import type { RunKind } from '../domain/runs.js';
 import { runWorkflowId, type RunOutcome } from '../contracts/messages.js';
 import type { RunPlan } from '../contracts/plan.js';
-import type { RunStore } from '../contracts/store.js';
+import type { BegunWith, RunStore } from '../contracts/store.js';
 import { lockedTransaction, type Db } from './database.js';
 import { assertHeld, voidWhatIsOpen } from './fence.js';
 import { assertTrusted } from './installation.js';
@@ -10,13 +10,13 @@ import { appendJournal } from './journal.js';
 
 export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunStore {
   return {
-    open: (deviceId, kind) =>
+    open: (deviceId, kind, begun) =>
       lockedTransaction(db, deviceId, async (tx) => {
         await assertTrusted(tx, deviceId);
         const device = await tx.selectFrom('device').select(['next_run', 'open_run']).where('device_id', '=', deviceId).executeTakeFirstOrThrow();
         if (device.open_run !== null) {
-          const open = await tx.selectFrom('run').select(['number', 'kind', 'workflow_id']).where('device_id', '=', deviceId).where('number', '=', device.open_run).executeTakeFirstOrThrow();
-          return { run: open.number, kind: open.kind as RunKind, workflowId: open.workflow_id, isNew: false };
+          const open = await tx.selectFrom('run').select(['number', 'kind', 'asked', 'workflow_id']).where('device_id', '=', deviceId).where('number', '=', device.open_run).executeTakeFirstOrThrow();
+          return { run: open.number, kind: open.kind as RunKind, workflowId: open.workflow_id, begun: JSON.parse(open.asked) as BegunWith, isNew: false };
         }
         const run = device.next_run;
         const workflowId = runWorkflowId(deviceId, run);
@@ -24,14 +24,14 @@ export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunSto
         await tx
           .insertInto('run')
           .values({
-            device_id: deviceId, number: run, kind, workflow_id: workflowId, fence: null, opened_at: at, closed_at: null, phase: 'planning', phase_since: at, hold: null,
+            device_id: deviceId, number: run, kind, asked: JSON.stringify(begun), workflow_id: workflowId, fence: null, opened_at: at, closed_at: null, phase: 'planning', phase_since: at, hold: null,
             plan: null, taken_at: null, cleared_at: null, destroyed: 0, outcome: null,
           })
           .execute();
         // The number is spent here, whatever becomes of the run.
         await tx.updateTable('device').set({ next_run: run + 1, open_run: run }).where('device_id', '=', deviceId).execute();
         await appendJournal(tx, now(), { deviceId, run, kind: 'run', text: `run ${run} (${kind}) opened` });
-        return { run, kind, workflowId, isNew: true };
+        return { run, kind, workflowId, begun, isNew: true };
       }),
 
     async nextNumber(deviceId) {

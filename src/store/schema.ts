@@ -57,6 +57,8 @@ export interface RunTable {
   device_id: string;
   number: number;
   kind: string;
+  /** Who asked, and the attestation of a node that waited already: JSON of what the run is begun with. */
+  asked: string;
   workflow_id: string;
   /** The Temporal run id that holds the fence; null until the run's first activity. */
   fence: string | null;

@@ -3,9 +3,9 @@ import { getExternalWorkflowHandle, ParentClosePolicy, startChild } from '@tempo
 import { failure, type Failure } from '../domain/errors.js';
 import { judgeRequest } from '../domain/requests.js';
 import type { RunKind } from '../domain/runs.js';
-import { STATES, type LifecycleState } from '../domain/states.js';
+import { isOneOf, RUNNING_STATES, STATES, type LifecycleState } from '../domain/states.js';
 import { endEvent, isLegal, STARTED_EVENT, transition, type LifecycleEvent } from '../domain/transitions.js';
-import { SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
+import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
 import type { DeviceLook } from '../activities/netbox.js';
 import { lifecycleActivities as central, lifecycleNetbox as netbox, runWatcher } from './activities.js';
 import { isCancellation } from './failures.js';
@@ -19,7 +19,13 @@ export async function takeUp(life: LifecycleContext): Promise<void> {
   if (!record) return;
   life.recall(record);
   if (distrust) await holdWith(life, failure('installation_mismatch', { why: distrust }));
-  if (life.openRun) watch(life, life.openRun);
+  if (life.openRun) return watch(life, life.openRun);
+  // The run wrote its own end, and the former lifecycle died before it could move the state.
+  const { lastRun } = record;
+  if (isOneOf(RUNNING_STATES, record.state) && lastRun) {
+    life.openRun = { run: lastRun.run, kind: lastRun.kind, workflowId: runWorkflowId(life.deviceId, lastRun.run) };
+    life.runEnd = { kind: 'ended', outcome: lastRun.outcome };
+  }
 }
 
 /** Follows the run in the background; its end wakes the lifecycle. */

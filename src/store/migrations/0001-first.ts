@@ -17,7 +17,7 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
   device_address: [['address', T, 'key'], ['device_id', T, 'key']],
   sender: [['address', T, 'key'], ['mac', T], ['at', T]],
   run: [
-    ['device_id', T, 'key'], ['number', I, 'key'], ['kind', T], ['workflow_id', T], ['fence', T, 'null'], ['opened_at', T], ['closed_at', T, 'null'],
+    ['device_id', T, 'key'], ['number', I, 'key'], ['kind', T], ['asked', T], ['workflow_id', T], ['fence', T, 'null'], ['opened_at', T], ['closed_at', T, 'null'],
     ['phase', T], ['phase_since', T], ['hold', T, 'null'], ['plan', T, 'null'], ['taken_at', T, 'null'], ['cleared_at', T, 'null'], ['destroyed', I], ['outcome', T, 'null'],
   ],
   boot_attempt: [
