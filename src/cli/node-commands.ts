@@ -6,7 +6,7 @@ import { REQUESTS, type Request } from '../domain/runs.js';
 import { evidenceView, journalView, nodesView, nodeView, doneView, planView } from './node-views.js';
 import type { Answer, NodesFilter, OperatorClient, VerbOptions } from './operator-client.js';
 import { url } from './option-text.js';
-import { asJson, printable, printError, type Terminal } from './output.js';
+import { asJson, printError, type Terminal } from './output.js';
 
 interface ClientOptions {
   readonly url?: string;
@@ -84,17 +84,18 @@ export function addNodeCommands(program: Command, deps: NodeCommandDeps): void {
   for (const request of REQUESTS) {
     command(request, `${REQUEST_HELP[request]} (sets desired_action in NetBox)`)
       .argument('<node>', 'name or NetBox device id')
-      .action((which: string, options: ClientOptions) => answer(options, (client) => client.request(which, request), () => `NetBox now asks ${printable(which)} to ${request}\n`));
+      .action((which: string, options: ClientOptions) => answer(options, (client) => client.request(which, request), doneView));
   }
 
   for (const verb of VERBS) {
     const said = command(verb, VERB_HELP[verb]).argument('<node>', 'name or NetBox device id').option('--reason <text>', 'why; kept with your name');
+    if (verb === 'approve') said.option('--attest-removed', 'the machine is gone, by your word instead of its BMC');
     if (verb === 'resume') said.option('--done', 'the order whose outcome is unknown was done');
     if (verb === 'maintenance') said.addArgument(new Argument('<switch>').choices(['on', 'off']));
     said.action((which: string, ...rest: unknown[]) => {
-      const [first] = rest;
-      const { reason, done, ...options } = (verb === 'maintenance' ? rest[1] : first) as ClientOptions & VerbOptions;
-      return answer(options, (client) => client.say(which, verb, { ...(reason !== undefined && { reason }), ...(done && { done }), ...(verb === 'maintenance' && { on: first === 'on' }) }), doneView);
+      const isOn = verb === 'maintenance' ? { on: rest.shift() === 'on' } : {};
+      const { reason, done, attestRemoved, ...options } = rest[0] as ClientOptions & VerbOptions;
+      return answer(options, (client) => client.say(which, verb, { ...isOn, reason, done, attestRemoved }), doneView);
     });
   }
 }

@@ -1,5 +1,5 @@
 /** How answers of the operator plane look to a person. A field that is missing is left out: the plane may be newer than we are. */
-import { facts, table } from './output.js';
+import { facts, printable, table } from './output.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -20,8 +20,9 @@ export function nodesView(value: unknown, isTerminal: boolean): string {
 
 export function nodeView(value: unknown, isTerminal: boolean): string {
   const node = isFields(value) && isFields(value.node) ? value.node : isFields(value) ? value : {};
-  const lifecycle = inside(value, 'lifecycle');
-  const run = inside(value, 'run');
+  const live = inside(value, 'live');
+  const lifecycle = inside(live, 'lifecycle');
+  const run = inside(live, 'run');
   const last = inside(lifecycle, 'lastRun');
   const hold = [run.hold, lifecycle.hold, node.hold].find(isFields);
   const shown = facts([
@@ -30,11 +31,16 @@ export function nodeView(value: unknown, isTerminal: boolean): string {
     ['run', run.run ? `${String(run.run)} (${String(run.kind)})` : node.openRun], ['phase', run.phase ?? node.phase], ['waits for', run.waitsFor ?? lifecycle.waitsFor],
     ['disk', run.disk], ['next request', lifecycle.nextRequest],
     ['last run', last.run ? `${String(last.run)} (${String(last.kind)}): ${String(last.end)}` : null], ['failed with', failureText(last.failure)],
-    ['held by', failureText(hold)], ['what to do', hold?.hint],
-    ...Object.entries(inside(value, 'links')).map(([name, link]) => [name, link] as const),
+    ['held by', failureText(hold)], ['what to do', hold?.hint], ['not shown', failureText(live.problem)],
+    ...Object.entries(inside(value, 'links')).map(([name, link]) => [`${name} page`, link] as const),
   ], isTerminal);
   const orders = listOf(run, 'orders').map((order) => [order.title, order.state, order.orderId]);
-  return orders.length === 0 ? shown : `${shown}\n${table(['ORDER', 'STATE', 'ID'], orders, isTerminal)}`;
+  const runs = listOf(value, 'runs').map((row) => [row.run, row.kind, row.openedAt, row.closedAt, row.end, isFields(row.failure) ? row.failure.code : null]);
+  return [
+    shown,
+    ...(orders.length === 0 ? [] : [table(['ORDER', 'STATE', 'ID'], orders, isTerminal)]),
+    ...(runs.length === 0 ? [] : [table(['RUN', 'KIND', 'OPENED', 'CLOSED', 'END', 'CODE'], runs, isTerminal)]),
+  ].join('\n');
 }
 
 export function planView(value: unknown, isTerminal: boolean): string {
@@ -59,4 +65,4 @@ export const evidenceView = (value: unknown, isTerminal: boolean): string =>
   table(['AT', 'ACCEPTED', 'REASON', 'PROOF', 'BOOT MAC', 'AK', 'ATTESTATION'], listOf(value, 'evidence').map((row) => [row.at, row.accepted, row.reason, row.proof, row.bootMac, row.akThumbprint, row.attestationId]), isTerminal);
 
 /** What a verb or a request was answered. */
-export const doneView = (value: unknown): string => `${isFields(value) && typeof value.text === 'string' ? value.text : 'done'}\n`;
+export const doneView = (value: unknown): string => `${isFields(value) && typeof value.text === 'string' ? printable(value.text) : 'done'}\n`;

@@ -17,6 +17,7 @@ export interface VerbOptions {
   readonly reason?: string;
   readonly done?: boolean;
   readonly on?: boolean;
+  readonly attestRemoved?: boolean;
 }
 
 /** Every method throws `operator_unreachable` when nothing, or something that is not the operator plane, answers. */

@@ -1,9 +1,14 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { makeSecrets } from '../../scripts/lib/site-secrets.mjs';
+import { findTemporal } from '../../scripts/lib/temporal.mjs';
 import { CONFIG_ROLES, readConfig, type ConfigRole } from '../../src/config/config.js';
 import { SEARCH_ATTRIBUTES } from '../../src/contracts/messages.js';
 import { OperatorTokens } from '../../src/contracts/operator.js';
@@ -38,6 +43,16 @@ function substitute(text: string): string {
     if (value === undefined) throw new Error(`${name} is not given`);
     return value;
   });
+}
+
+/** A port that was free a moment ago: the dev server takes no 0. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
 }
 
 /** `docker compose` or Debian's docker-compose; null when neither is there. */
@@ -161,6 +176,31 @@ describe(`docker-compose.yml, judged by rules of our own${tool ? ` and by ${tool
   test.each(readdirSync(path.join(ROOT, 'deploy/temporal')).filter((name) => name.endsWith('.sh')))('%s is a script that sh can read', (name) => {
     expect(execFileSync('sh', ['-n', path.join(ROOT, 'deploy/temporal', name)], { encoding: 'utf8' })).toBe('');
   });
+
+  test('on a real server the namespace job makes what is missing, and running it again changes nothing', async () => {
+    const temporal = findTemporal()!;
+    const port = await freePort();
+    const server = spawn(temporal, ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'never'], { stdio: 'ignore' });
+    const ended = once(server, 'exit');
+    const env = { PATH: `${path.dirname(temporal)}:${process.env.PATH}`, HOME: tmpdir(), TEMPORAL_ADDRESS: `127.0.0.1:${port}`, TEMPORAL_NAMESPACE: 'metalflow' };
+    const run = (program: string, ...args: string[]): Promise<{ stdout: string }> => promisify(execFile)(program, args, { env, timeout: 60_000 });
+    try {
+      for (let tries = 0; ; tries += 1) {
+        const isUp = await run(temporal, 'operator', 'cluster', 'health').then(() => true, () => false);
+        if (isUp) break;
+        if (tries === 100) throw new Error('the dev server never came up');
+        await pause(200);
+      }
+      const job = path.join(ROOT, 'deploy/temporal/namespace.sh');
+      await run('sh', job);
+      expect((await run('sh', job)).stdout).toBe('');
+      const { stdout } = await run(temporal, 'operator', 'search-attribute', 'list');
+      expect([...stdout.matchAll(/^\s*(Metalflow\w+)\s+Keyword/gm)].map(([, name]) => name).sort()).toEqual(Object.values(SEARCH_ATTRIBUTES).sort());
+    } finally {
+      server.kill('SIGKILL');
+      await ended;
+    }
+  }, 120_000);
 
   test('the classes file of a new site can be read', () => {
     expect(readClasses('classes.yaml', read('deploy/site/classes.yaml'))).toEqual([]);

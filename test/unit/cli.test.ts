@@ -129,12 +129,24 @@ describe('the command line', () => {
 
     test('show tells a held node, why, and what to do', async () => {
       const hold = { ...failure('bmc_still_on', { power: 'on' }), since: '2026-01-01T00:00:00Z', verb: 'resume' };
-      answering({ node: NODE, lifecycle: { waitsFor: 'its run', lastRun: null }, run: { run: 3, kind: 'provision', phase: 'powering-off', waitsFor: 'a person', hold, orders: [{ title: 'wipe-disk', state: 'queued', orderId: 'o-1' }] }, links: { run: 'http://ui/run' } });
+      answering({
+        node: NODE,
+        live: { lifecycle: { waitsFor: 'its run', lastRun: null }, run: { run: 3, kind: 'provision', phase: 'powering-off', waitsFor: 'a person', hold, orders: [{ title: 'wipe-disk', state: 'queued', orderId: 'o-1' }] }, problem: null },
+        runs: [{ run: 2, kind: 'wipe', openedAt: 'T1', closedAt: 'T2', end: 'failed', failure: { code: 'agent_lost' } }],
+        links: { lifecycle: null, run: 'http://ui/run' },
+      });
       const { out } = await cli('node show rack1-node7', { isTerminal: true });
       expect(out).toContain('held by     bmc_still_on: asked off, still reads on\n');
       expect(out).toContain(`what to do  ${hold.hint}\n`);
       expect(out).toContain('run         3 (provision)\n');
+      expect(out).toContain('run page    http://ui/run\n');
       expect(out).toMatch(/ORDER +STATE +ID\nwipe-disk +queued +o-1\n/);
+      expect(out).toMatch(/2 +wipe +T1 +T2 +failed +agent_lost\n/);
+    });
+
+    test('show says why it cannot tell what the workflows say now', async () => {
+      answering({ node: NODE, live: { lifecycle: null, run: null, problem: failure('temporal_unavailable', { why: 'no answer' }) }, runs: [], links: {} });
+      expect((await cli('node show 1007')).out).toContain('not shown\ttemporal_unavailable: Temporal cannot be reached: no answer\n');
     });
 
     test('plan shows what a run would do, and asks for nothing', async () => {
@@ -147,8 +159,8 @@ describe('the command line', () => {
     });
 
     test.each(['provision', 'reprovision', 'wipe', 'retire'])('%s sets the field in NetBox through the plane', async (request) => {
-      answering({ accepted: true });
-      expect(await cli(`node ${request} rack_1/7`)).toMatchObject({ code: 0, out: `NetBox now asks rack 1/7 to ${request}\n` });
+      answering({ accepted: true, text: `NetBox asks for ${request} now` }, 202);
+      expect(await cli(`node ${request} rack_1/7`)).toMatchObject({ code: 0, out: `NetBox asks for ${request} now\n` });
       expect(asked).toEqual([{ method: 'POST', url: '/api/v1/nodes/rack%201%2F7/request', authorization: 'Bearer a-token', body: { action: request } }]);
     });
 
@@ -159,6 +171,7 @@ describe('the command line', () => {
       ['cancel 7', 'cancel', {}],
       ['retry 7', 'retry', {}],
       ['approve 7 --reason seen', 'approve', { reason: 'seen' }],
+      ['approve 7 --attest-removed --reason sold', 'approve', { attestRemoved: true, reason: 'sold' }],
       ['adopt 7 --reason checked', 'adopt', { reason: 'checked' }],
       ['maintenance 7 on --reason fan', 'maintenance', { on: true, reason: 'fan' }],
       ['maintenance 7 off', 'maintenance', { on: false }],
