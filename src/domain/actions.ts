@@ -17,5 +17,14 @@ export const ACTIONS = {
 export type ActionName = keyof typeof ACTIONS;
 export const ACTION_NAMES = Object.keys(ACTIONS) as ActionName[];
 
-export type OrderState = 'queued' | 'consumed' | 'reported' | 'unknown' | 'cancelled';
+/** The ledger's word for where an order is. */
+export const ORDER_STATES = {
+  queued: 'offered to the agent; nothing has happened yet',
+  consumed: 'taken by the agent: it may be doing it, and it is never handed out again',
+  reported: 'the agent, or a person with `resume --done`, said what became of it',
+  unknown: 'taken and never reported; only a late report or a person resolves it',
+  cancelled: 'void: nobody took it, its time ran out, its run ended, was reset or was stopped',
+} as const satisfies Record<string, string>;
+
+export type OrderState = keyof typeof ORDER_STATES;
 export const OPEN_ORDER_STATES = ['queued', 'consumed'] as const satisfies OrderState[];

@@ -118,6 +118,12 @@ export const ERRORS = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/** Where each group of the table begins. */
+export const ERROR_GROUPS = [
+  { title: "A run's failures", first: 'bmc_unreachable' },
+  { title: 'Requests, routes and commands', first: 'request_refused' },
+] as const satisfies readonly { readonly title: string; readonly first: ErrorCode }[];
 export type ErrorDetails = Readonly<Record<string, string | number | boolean>>;
 
 export const isErrorCode = (value: unknown): value is ErrorCode => typeof value === 'string' && Object.hasOwn(ERRORS, value);

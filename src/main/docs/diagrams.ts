@@ -1,5 +1,5 @@
 /** The transitions as Mermaid pictures: the way a node goes, and what interrupts it. */
-import { ENDED_STATES, isOneOf, RUNNING_STATES, WAITING_STATES, type LifecycleState } from '../../domain/states.js';
+import { ENDED_STATES, isOneOf, LIFECYCLE_STATES, RUNNING_STATES, WAITING_STATES, type LifecycleState } from '../../domain/states.js';
 import { TRANSITIONS, type TransitionRow } from '../../domain/transitions.js';
 
 type Target = TransitionRow['to'];
@@ -10,7 +10,8 @@ interface Edge {
 }
 
 /** States in which nothing is open and nothing is waited for. */
-export const isIdle = (state: LifecycleState): boolean => !isOneOf(RUNNING_STATES, state) && !isOneOf(WAITING_STATES, state) && !isOneOf(ENDED_STATES, state);
+const isIdle = (state: LifecycleState): boolean => !isOneOf([...RUNNING_STATES, ...WAITING_STATES, ...ENDED_STATES], state);
+const IDLE = LIFECYCLE_STATES.filter(isIdle);
 
 /** Part of a node's way: from rest to a run, and from a run to where it leads. */
 function isOnTheWay(row: TransitionRow): boolean {
@@ -21,7 +22,7 @@ function isOnTheWay(row: TransitionRow): boolean {
 const IDS: Readonly<Record<string, string>> = { previous: 'before' };
 /** Mermaid takes letters, digits and underscores. */
 const idOf = (name: string): string => IDS[name] ?? name.replaceAll(/\W/g, '_');
-const TITLES: Readonly<Record<string, string>> = { previous: 'the state it was in', idle: 'planned, available, active, failed' };
+const TITLES: Readonly<Record<string, string>> = { previous: 'the state it was in', idle: IDLE.join(', ') };
 
 /** One arrow a pair of states, with everything that leads that way. */
 function draw(edges: readonly Edge[]): string {
@@ -49,8 +50,6 @@ export const nodesWay = (): string => draw(TRANSITIONS.filter(isOnTheWay).flatMa
 export const interruptions = (): string => draw(TRANSITIONS.filter((row) => !isOnTheWay(row)).flatMap((row) => fromsOf(row).map((from) => ({ from, to: row.to, on: row.on }))));
 
 /** The states of rest are one box where all of them are meant, or the picture would be a knot. */
-function fromsOf(row: TransitionRow): string[] {
-  const idle = row.from.filter(isIdle);
-  const others = row.from.filter((state) => !isIdle(state));
-  return idle.length === TITLES['idle']!.split(', ').length ? ['idle', ...others] : [...row.from];
+function fromsOf({ from }: TransitionRow): readonly string[] {
+  return IDLE.every((state) => from.includes(state)) ? ['idle', ...from.filter((state) => !isIdle(state))] : from;
 }

@@ -40,12 +40,15 @@ function judgementText(judgement: Judgement): string {
   }
 }
 
-const requestRows = (): string[][] =>
-  LIFECYCLE_STATES.flatMap((state) =>
-    openKindsIn(state).map((open) => [
-      open === null || open === REQUESTS.find((kind) => openKindsIn(state)[0] === kind && openKindsIn(state).length === 1) ? code(state) : `${code(state)} (${open})`,
+function requestRows(): string[][] {
+  return LIFECYCLE_STATES.flatMap((state) => {
+    const kinds = openKindsIn(state);
+    return kinds.map((open) => [
+      kinds.length > 1 ? `${code(state)} (${open})` : code(state),
       ...[...REQUESTS, null].map((request) => judgementText(judgeRequest(state, request, open))),
-    ]));
+    ]);
+  });
+}
 
 const limitsOf = (phase: RunPhase): string => PHASE_LIMITS[phase].map((name) => `${code(name)} ${duration(LIMITS[name].seconds)}`).join(', ');
 
@@ -62,7 +65,7 @@ export const statesPage = (): string => page(
   interruptions(),
   table(['from', 'on', 'to', 'because'], TRANSITIONS.map((row) => [row.from.map(code).join(', '), row.on, row.to === 'previous' ? 'the state it was in' : code(row.to), row.because])),
   '## Requests',
-  'What `desired_action` in NetBox does in each state. Where a run is open, its kind stands in brackets.',
+  'What `desired_action` in NetBox does in each state. Where several kinds of run may be open, the open one stands in brackets.',
   table(['state', ...REQUESTS.map(code), 'cleared'], requestRows()),
   '## Phases of a run',
   'Each kind of run goes through its phases in order. A passed limit is a named failure or a hold, never silence.',
