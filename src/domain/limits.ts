@@ -36,6 +36,7 @@ export const LIMITS = {
   sessionToken: { seconds: 86_400, of: 'a session token of an agent' },
   bmcLock: { seconds: 60, of: 'the lease on one BMC' },
   holdAlert: { seconds: 3600, of: 'a hold until it alerts; a hold itself has no limit' },
+  workerPickup: { seconds: 600, of: 'an activity on the queue of a site until a worker takes it' },
   activityTry: { seconds: 30, of: 'one try of an activity that only asks the store or NetBox' },
 } as const satisfies Record<string, LimitRow>;
 

@@ -23,7 +23,7 @@ export const longLived = (options: { heartbeatSeconds: number; summary: string; 
 export function onSite(site: string, limits: Limits, options: { limitSeconds: number | null; summary: string }): SiteActivities {
   const scoped: ActivityOptions = {
     taskQueue: siteQueue(site),
-    // Tries end when a worker dies; the first try must find a worker at all.
+    scheduleToStartTimeout: `${limits.workerPickup}s`,
     ...(options.limitSeconds !== null && { scheduleToCloseTimeout: `${options.limitSeconds + limits.activityTry}s` }),
     startToCloseTimeout: options.limitSeconds !== null ? `${options.limitSeconds + limits.activityTry}s` : '365 days',
     heartbeatTimeout: `${limits.activityTry}s`,

@@ -10,9 +10,13 @@ export function codeOf(error: unknown): ErrorCode | null {
 
 export const isTimeout = (error: unknown): boolean => error instanceof ActivityFailure && error.cause instanceof TimeoutFailure;
 
-/** The failure as a person reads it. An activity that ran out of time is named by its last error when it had one. */
-export function failureOf(error: unknown): Failure {
+/**
+ * The failure as a person reads it. An activity that ran out of time is named by its last error when it had one; one that nobody took
+ * by the site whose queue it waited in.
+ */
+export function failureOf(error: unknown, site = '?'): Failure {
   const cause = error instanceof ActivityFailure ? error.cause : error;
+  if (cause instanceof TimeoutFailure && cause.timeoutType === 'SCHEDULE_TO_START') return failure('site_without_worker', { site });
   const known = cause instanceof TimeoutFailure && cause.cause ? cause.cause : cause;
   if (known instanceof ApplicationFailure && isErrorCode(known.type)) {
     const [details] = (known.details ?? []) as [Failure?];

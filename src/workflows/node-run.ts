@@ -41,9 +41,9 @@ async function goThroughPhases(run: RunContext): Promise<RunOutcome> {
       if (isCancellation(error)) throw error;
       const loss = fenceLossOf(error);
       if (loss === 'run-closed' || loss === 'stale') return { end: 'run-closed', failure: failureOf(error), destroyed: false };
-      if (++setbacks > MOST_SETBACKS) result = { kind: 'failed', failure: failureOf(error) };
+      if (++setbacks > MOST_SETBACKS) result = { kind: 'failed', failure: run.failureOf(error) };
       else if (loss === 'superseded') result = { kind: 'back', to: 'powering-off', because: 'the run was reset, or its boot attempt was closed' };
-      else result = await holdFor(run, phase, failureOf(error));
+      else result = await holdFor(run, phase, run.failureOf(error));
     }
     note = '';
     switch (result.kind) {

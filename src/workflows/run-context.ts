@@ -146,7 +146,7 @@ export class RunContext {
   }
 
   failureOf(error: unknown): Failure {
-    return failureOf(error);
+    return failureOf(error, this.input.site);
   }
 
   view(): RunView {
