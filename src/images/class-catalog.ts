@@ -9,12 +9,14 @@ import { readClasses } from './classes-yaml.js';
 /** Enough for thousands of classes; a larger file is a mistake (an image, a log). */
 const MOST_BYTES = 4 * 1024 * 1024;
 
+const MISSING = 'missing';
+
 const invalid = (file: string, what: string): MetalflowError => new MetalflowError('class_invalid', { file, what });
 
 /** What tells one version of the file from the next. An editor may replace the file (inode) or write within the same second (size). */
 function stampOf(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
-  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}` : 'missing';
+  return stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}` : MISSING;
 }
 
 function load(file: string): NodeClass[] {
@@ -32,12 +34,14 @@ function load(file: string): NodeClass[] {
 /**
  * Reads the file now, and again whenever it has changed at the time of a question. A bad edit is logged once and leaves
  * the last good classes in force: a typing slip in one class must not stop the runs of the others.
+ * @param deps.mayBeMissing for a file that nobody named: none at the start then means no classes yet, not a mistake
  * @throws class_invalid when the first reading fails: there is no good one to keep
  */
-export function createClassCatalog(deps: { file: string; log: Logger }): ClassCatalog {
+export function createClassCatalog(deps: { file: string; mayBeMissing?: boolean; log: Logger }): ClassCatalog {
   const { file, log } = deps;
   let stamp = stampOf(file);
-  let classes = load(file);
+  let classes = deps.mayBeMissing && stamp === MISSING ? [] : load(file);
+  if (stamp === MISSING) log.warn({ file }, 'there is no classes file yet: no class is known');
   let problem: Failure | null = null;
 
   const refresh = (): void => {

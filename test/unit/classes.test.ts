@@ -99,6 +99,13 @@ describe('the class catalog', () => {
     expect(classes.lastProblem()).toMatchObject({ details: { what: 'cannot be read: ENOENT' } });
   });
 
+  test('a file that nobody named may be missing, and is taken once it is there', async () => {
+    const classes = createClassCatalog({ file, mayBeMissing: true, log: createLogger({ level: 'silent', role: 'test' }) });
+    expect(await names(classes)).toEqual([]);
+    write(fileOf(classOf('worker')));
+    expect(await names(classes)).toEqual(['worker']);
+  });
+
   test.each<[string, () => void]>([
     ['is missing', () => {}],
     ['is bad', () => { write('classes: 1'); }],
