@@ -23,6 +23,8 @@ export interface Config extends SettingValues {
     /** TEMPORAL_*, for @temporalio/envconfig. */
     readonly env: Readonly<Record<string, string>>;
   };
+  /** PATH, where the Temporal program is looked for. */
+  readonly searchPath: string;
   /** OTEL_*, for the OpenTelemetry SDK. */
   readonly otel: Readonly<Record<string, string>>;
 }
@@ -119,8 +121,15 @@ export function readConfig(env: Environment = process.env, role: ConfigRole = 'u
     role,
     limits: Object.freeze(readLimits(values.limitsFile, SETTINGS.limitsFile.name)),
     temporal: Object.freeze({ embedded: TEMPORAL_ELSEWHERE.every((name) => present(env[name]) === undefined), env: withPrefix(env, 'TEMPORAL_') }),
+    searchPath: env['PATH'] ?? '',
     otel: withPrefix(env, 'OTEL_'),
   });
+}
+
+/** Where programs are looked for, and the one that was named: what a world of its own (the demo) takes over from ours. */
+export function programEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
+  const names = ['PATH', SETTINGS.temporalCli.name] as const;
+  return Object.fromEntries(names.map((name) => [name, present(env[name])] as const).filter((entry): entry is [typeof entry[0], string] => entry[1] !== undefined));
 }
 
 /** The settings as they may be logged: names and values, secrets as `[set]`. */

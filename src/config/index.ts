@@ -1,2 +1,2 @@
-export { CONFIG_ROLES, isLoopback, readConfig, shownConfig, type Config, type ConfigRole, type Environment } from './config.js';
+export { CONFIG_ROLES, isLoopback, programEnvironment, readConfig, shownConfig, type Config, type ConfigRole, type Environment } from './config.js';
 export { envExample } from './env-example.js';

@@ -21,7 +21,7 @@ const isThere = (file: string): Promise<boolean> => access(file).then(() => true
 export async function doctor(config: Config): Promise<DoctorCheck[]> {
   const looks: Record<string, Look> = {
     'temporal program': async () => {
-      const cli = findTemporalCli(config.temporalCli);
+      const cli = findTemporalCli(config.temporalCli, config.searchPath);
       return cli ? good(cli) : warning('none', 'only `metalflow up` on embedded defaults needs it: node scripts/setup.mjs installs it');
     },
     temporal: async () => {

@@ -30,7 +30,7 @@ export async function openTemporal(config: Config, log: Logger, { embed }: { emb
   if (!embed || !config.temporal.embedded) return { target: temporalTarget(config.temporal.env, config.temporal.embedded ? `127.0.0.1:${config.temporalPort}` : null), ui: config.temporalUiUrl, server: null };
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const server = await startTemporalServer({
-    cli: findTemporalCli(config.temporalCli), port: config.temporalPort, uiPort: config.temporalUiPort, dbFile: join(config.dataDir, 'temporal.db'), logFile: join(config.dataDir, 'temporal.log'), log,
+    cli: findTemporalCli(config.temporalCli, config.searchPath), port: config.temporalPort, uiPort: config.temporalUiPort, dbFile: join(config.dataDir, 'temporal.db'), logFile: join(config.dataDir, 'temporal.log'), log,
   });
   return { target: temporalTarget({}, server.address), ui: `${server.ui}/namespaces/default`, server };
 }

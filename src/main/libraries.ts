@@ -1,4 +1,5 @@
 /** Classes, templates and images of this site. */
+import { join } from 'node:path';
 import type { Config } from '../config/index.js';
 import type { ClassCatalog, ImageStore, TemplateCatalog } from '../contracts/images.js';
 import { createClassCatalog, createImageStore } from '../images/index.js';
@@ -17,7 +18,7 @@ export interface Libraries {
 export function openLibraries(config: Config, bootUrl: string | null, log: Logger): Libraries {
   const base = bootUrl ?? urlOf('http', config.bindAddress, config.bootHttpPort);
   return {
-    classes: createClassCatalog({ file: config.classesFile, log }),
+    classes: createClassCatalog({ file: config.classesFile, mayBeMissing: config.classesFile === join(config.dataDir, 'classes.yaml'), log }),
     templates: createTemplateCatalog({ folder: config.templatesDir }),
     images: createImageStore({
       assetsDir: config.assetsDir, assetsUrl: config.assetsUrl ?? `${base}/assets`, maxBytes: config.imageMaxBytes, hosts: config.imageHosts, log,

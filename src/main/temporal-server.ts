@@ -37,7 +37,7 @@ const isProgram = (file: string): boolean => {
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
 /** METALFLOW_TEMPORAL_CLI, PATH, .tools/; null leaves the SDK's own download. @throws setting_invalid for a setting that is no program */
-export function findTemporalCli(setting: string | null, path = process.env['PATH'] ?? ''): string | null {
+export function findTemporalCli(setting: string | null, path: string): string | null {
   if (setting) {
     if (isProgram(setting)) return setting;
     throw new MetalflowError('setting_invalid', { name: 'METALFLOW_TEMPORAL_CLI', why: `${setting} is no program` });

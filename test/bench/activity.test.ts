@@ -14,7 +14,7 @@ const QUEUE = 'bench';
 async function measure(settings: Readonly<Record<string, string>>, dbFile: string | null, code: string): Promise<number[]> {
   const port = await freePort();
   const args = ['server', 'start-dev', '--headless', '--port', String(port), '--http-port', String(await freePort()), '--metrics-port', String(await freePort()), '--log-level', 'error', ...(dbFile ? ['--db-filename', dbFile] : []), ...Object.entries(settings).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`])];
-  const server = spawn(findTemporalCli(process.env['METALFLOW_TEMPORAL_CLI'] ?? null)!, args, { stdio: 'ignore' });
+  const server = spawn(findTemporalCli(process.env['METALFLOW_TEMPORAL_CLI'] ?? null, process.env['PATH'] ?? '')!, args, { stdio: 'ignore' });
   const gone = new Promise((resolve) => server.once('exit', resolve));
   try {
     const address = `127.0.0.1:${port}`;

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { readConfig, type Config } from '../../config/index.js';
+import { programEnvironment, readConfig, type Config } from '../../config/index.js';
 import type { Payload } from '../../domain/runs.js';
 import { startNetboxStandIn, type NetboxStandIn } from '../../simulator/netbox-stand-in/netbox-stand-in.js';
 import type { Logger } from '../../telemetry/log.js';
@@ -64,8 +64,7 @@ export function prepareFiles(dir: string, netbox: { url: string; token: string; 
   writeFileSync(at('classes.yaml'), stringify({ classes }));
   const ports = ['TFTP', 'BOOT_HTTP', 'SYSLOG', 'AGENT_HTTP', 'METADATA', 'OPERATOR', 'TEMPORAL', 'TEMPORAL_UI'];
   const config = readConfig({
-    PATH: process.env['PATH'],
-    ...(process.env['METALFLOW_TEMPORAL_CLI'] && { METALFLOW_TEMPORAL_CLI: process.env['METALFLOW_TEMPORAL_CLI'] }),
+    ...programEnvironment(),
     ...Object.fromEntries(ports.map((name) => [`METALFLOW_${name}_PORT`, '0'])),
     METALFLOW_DATA_DIR: dir, METALFLOW_SITE: SITE, METALFLOW_SIMULATION: 'true', METALFLOW_LOG_LEVEL: 'info',
     METALFLOW_NETBOX_URL: netbox.url, METALFLOW_NETBOX_TOKEN: netbox.token, METALFLOW_NETBOX_WEBHOOK_SECRET: netbox.secret,

@@ -16,7 +16,7 @@ export interface TestTemporal {
 let count = 0;
 
 export async function startTestTemporal(): Promise<TestTemporal> {
-  const cli = findTemporalCli(process.env['METALFLOW_TEMPORAL_CLI'] ?? null);
+  const cli = findTemporalCli(process.env['METALFLOW_TEMPORAL_CLI'] ?? null, process.env['PATH'] ?? '');
   const dir = mkdtempSync(join(tmpdir(), 'metalflow-temporal-'));
   const server = await startTemporalServer({ cli, port: 0, uiPort: 0, dbFile: null, logFile: join(dir, 'temporal.log'), log: silentLogger() });
   const root = await connectTemporal({ connection: { address: server.address }, namespace: 'default' });
