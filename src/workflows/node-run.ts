@@ -20,13 +20,16 @@ type GoneThrough = Exclude<PhaseResult, { kind: 'stopped' }>;
 export async function nodeRun(input: RunInput): Promise<RunOutcome> {
   const run = new RunContext(input);
   listenForRun(run);
+  let outcome: RunOutcome;
   try {
-    return await goThroughPhases(run);
+    outcome = await goThroughPhases(run);
   } catch (error) {
     if (!isCancellation(error)) throw error;
     // `temporal workflow cancel`: what was armed is disarmed all the same.
-    return CancellationScope.nonCancellable(() => finish(run, { end: 'cancelled', failure: failure('run_cancelled', { by: 'temporal' }), by: 'temporal' }));
+    outcome = await CancellationScope.nonCancellable(() => finish(run, { end: 'cancelled', failure: failure('run_cancelled', { by: 'temporal' }), by: 'temporal' }));
   }
+  await CancellationScope.nonCancellable(() => run.tidyUp());
+  return outcome;
 }
 
 async function goThroughPhases(run: RunContext): Promise<RunOutcome> {
@@ -69,7 +72,7 @@ async function goThrough(run: RunContext, phase: RunPhase, note: string): Promis
   const before = run.fence;
   run.phase = phase;
   run.since = Date.now();
-  const entered = await run.central(run.limits.taking).enterPhase({ ...run.ref, phase, note });
+  const entered = await run.central(run.limits.taking, `phase ${phase}${note ? `: ${note}` : ''}`).enterPhase({ ...run.ref, phase, note });
   run.fence = entered.fence;
   if (before !== null && before !== entered.fence) {
     // What was said to the run before its reset was not meant for this one.

@@ -51,6 +51,8 @@ export class RunContext {
   /** Unknown orders a person said to grant again: title → who. */
   readonly regrants = new Map<string, string>();
   #keeper: { readonly scope: CancellationScope; error: unknown } | null = null;
+  /** Activities that keep, or kept, a permission and have not ended. */
+  #keeping = 0;
 
   constructor(readonly input: RunInput) {}
 
@@ -77,7 +79,7 @@ export class RunContext {
   /** Waits for something heard, a stop, or the limit; a permission that could not be kept ends the wait with its error. */
   async until(seen: () => boolean, limitSeconds: number, waitsFor: string): Promise<Waited> {
     this.show(waitsFor);
-    const came = await condition(() => seen() || this.stop !== null || this.#keeper?.error != null, `${limitSeconds}s`);
+    const came = await condition(() => seen() || this.stop !== null || this.#keeper?.error != null, `${limitSeconds}s`, { summary: `limit of the wait for ${waitsFor}` });
     if (this.#keeper?.error != null) throw this.#keeper.error;
     if (seen()) return 'seen';
     return came ? 'stop' : 'limit';
@@ -85,7 +87,7 @@ export class RunContext {
 
   /** Holds the run until its verb is said. A hold has no limit; `byItself` may end it. */
   async hold(why: Failure, byItself: (() => Promise<unknown>) | null = null): Promise<HoldEnd> {
-    const { noteHold, noteVerb } = this.central(this.limits.taking, `held: ${why.code}`);
+    const noting = (summary: string): ReturnType<typeof quick> => this.central(this.limits.taking, summary);
     this.holding = { ...why, since: new Date().toISOString(), verb: ERRORS[why.code].verb };
     this.said = null;
     let cameByItself = false;
@@ -93,18 +95,18 @@ export class RunContext {
     const watching = byItself ? watch.run(async () => void (await byItself(), (cameByItself = true))).catch((error: unknown) => { if (!isCancellation(error)) log.warn('the watch of a hold failed', { error: String(error) }); }) : Promise.resolve();
     try {
       this.show(`a person: ${why.hint}`);
-      await noteHold({ ...this.ref, hold: why, tellNetbox: true });
+      await noting(`held: ${why.code}`).noteHold({ ...this.ref, hold: why, tellNetbox: true });
       await condition(() => this.said !== null || this.stop !== null || cameByItself);
     } finally {
       watch.cancel();
       this.holding = null;
     }
     await watching;
-    await noteHold({ ...this.ref, hold: null, tellNetbox: false });
+    await noting(`no longer held: ${why.code}`).noteHold({ ...this.ref, hold: null, tellNetbox: false });
     const said = this.said as { readonly verb: OperatorVerb; readonly input: VerbInput } | null;
     this.said = null;
     if (said) {
-      await noteVerb({ ...this.ref, text: `${said.verb}${said.input.done ? ' --done' : ''}${said.input.reason ? `: ${said.input.reason}` : ''}`, by: said.input.by });
+      await noting(`${said.verb} of ${said.input.by}`).noteVerb({ ...this.ref, text: `${said.verb}${said.input.done ? ' --done' : ''}${said.input.reason ? `: ${said.input.reason}` : ''}`, by: said.input.by });
       return { kind: 'verb', verb: said.verb, input: said.input };
     }
     return cameByItself ? { kind: 'by-itself' } : { kind: 'stop' };
@@ -125,14 +127,21 @@ export class RunContext {
     this.#keeper = keeper;
     const { keepPermission } = longLived({ heartbeatSeconds: Math.max(15, this.limits.permissionRenewal), summary: `netboot permission for boot attempt ${this.attempt?.number ?? '?'}` });
     const kept = scope.run(() => keepPermission({ ...this.ref, bootAttempt, leaseSeconds: this.limits.permissionLease, everySeconds: this.limits.permissionRenewal }));
+    this.#keeping++;
     kept.catch((error: unknown) => {
       if (!isCancellation(error)) keeper.error = error;
-    });
+    }).finally(() => void this.#keeping--);
   }
 
   releasePermission(): void {
     this.#keeper?.scope.cancel();
     this.#keeper = null;
+  }
+
+  /** Lets the background work end: a run that closed before would show it as pending for ever. */
+  async tidyUp(): Promise<void> {
+    this.releasePermission();
+    await condition(() => this.#keeping === 0, `${this.limits.activityTry}s`, { summary: 'limit of the wait for the keeping of the permission to end' });
   }
 
   /** Everything that belonged to a boot is forgotten; the next one starts clean. */

@@ -7,14 +7,17 @@ import type { RunContext } from './run-context.js';
 
 export const attribute = Object.fromEntries(Object.entries(SEARCH_ATTRIBUTES).map(([name, key]) => [name, defineSearchAttributeKey(key, 'KEYWORD')])) as Record<keyof typeof SEARCH_ATTRIBUTES, ReturnType<typeof defineSearchAttributeKey<'KEYWORD'>>>;
 
+/** `2026-11-30 13:42:07 UTC`, of an instant or of milliseconds: nobody reads a page by milliseconds. */
+export const instant = (at: string | number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+
 /** Markdown: state, since when, what it waits for, what to do. */
 export function runDetails(run: RunContext): string {
   const { holding: hold, input } = run;
   const lines = [
     `### ${input.kind} of ${input.nodeName}, run ${input.run}`,
-    hold ? `**held** since ${hold.since}: \`${hold.code}\` ${hold.message}` : `**${run.phase}** since ${new Date(run.since).toISOString()}: ${PHASES[run.phase].does}`,
+    hold ? `**held** in ${run.phase} since ${instant(hold.since)}: \`${hold.code}\` ${hold.message}` : `**${run.phase}** since ${instant(run.since)}: ${PHASES[run.phase].does}`,
     '',
-    `**waits for:** ${run.waitsFor || PHASES[run.phase].doneWhen}`,
+    `**waits for:** ${hold ? 'a person' : run.waitsFor || PHASES[run.phase].doneWhen}`,
     hold ? `**to do:** ${hold.hint} (\`metalflow node ${hold.verb === 'none' ? 'show' : hold.verb} ${input.nodeName}\`)` : '**to do:** nothing; the run goes on by itself',
     '',
     `| power | boot attempt | disk | proof |`,

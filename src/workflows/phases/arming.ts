@@ -5,9 +5,8 @@ import { NEXT, STOPPED, type PhaseResult } from './result.js';
 
 export async function arming(run: RunContext): Promise<PhaseResult> {
   const { bmc } = run.plan!;
-  const central = run.central(run.limits.arming);
   run.show('the boot attempt');
-  const opened = await central.openBootAttempt(run.ref);
+  const opened = await run.central(run.limits.arming, 'open a boot attempt').openBootAttempt(run.ref);
   run.attempt = { id: opened.bootAttempt, number: opened.number };
 
   for (;;) {
@@ -20,7 +19,7 @@ export async function arming(run: RunContext): Promise<PhaseResult> {
     if (isManual && end.kind === 'verb' && end.verb === 'resume') break;
   }
 
-  await central.leasePermission({ ...run.ref, bootAttempt: opened.bootAttempt, leaseSeconds: run.limits.permissionLease });
+  await run.central(run.limits.arming, `lease netboot permission for boot attempt ${opened.number}`).leasePermission({ ...run.ref, bootAttempt: opened.bootAttempt, leaseSeconds: run.limits.permissionLease });
   run.keepPermission(opened.bootAttempt);
   return NEXT;
 }

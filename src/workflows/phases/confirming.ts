@@ -1,4 +1,5 @@
 /** The end is seen, not assumed: the installed system shows itself, or the BMC reads off twice. */
+import { condition } from '@temporalio/workflow';
 import { failure } from '../../domain/errors.js';
 import type { RunContext } from '../run-context.js';
 import { changePower } from './change-power.js';
@@ -20,7 +21,7 @@ async function installedSystemSeen(run: RunContext, waitsFor: string): Promise<P
     const waited = await run.until(() => run.heard.systemSeen, run.limits.confirmingSeed, waitsFor);
     if (waited !== 'limit') return waited === 'seen' ? NEXT : STOPPED;
     const why = failure('seed_not_fetched', { minutes: Math.round(run.limits.confirmingSeed / 60) });
-    const end = await run.hold(why, async () => void (await run.until(() => run.heard.systemSeen, 365 * 86_400, waitsFor)));
+    const end = await run.hold(why, () => condition(() => run.heard.systemSeen));
     if (end.kind === 'by-itself') continue;
     if (end.kind === 'stop') return STOPPED;
     if (end.verb === 'retry') return ended({ end: 'failed', failure: why, retryBy: end.input.by });

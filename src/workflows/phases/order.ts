@@ -76,7 +76,7 @@ async function resolveUnknown(run: RunContext, action: ReadyAction, order: Order
   if (end.kind === 'stop') return { end: { kind: 'stop' } };
   if (end.kind === 'by-itself') {
     if (isReboot && run.heard.systemSeen) return { end: { kind: 'succeeded' } };
-    const result = await run.central(run.limits.arming).orderResult({ ...run.ref, orderId });
+    const result = await run.central(run.limits.arming, 'what became of the order?').orderResult({ ...run.ref, orderId });
     return { result: result ?? { kind: 'unknown', since: order.state } };
   }
   if (end.verb === 'retry') {
@@ -84,7 +84,7 @@ async function resolveUnknown(run: RunContext, action: ReadyAction, order: Order
     order.state = 'granted again';
     return { end: { kind: 'granted-again' } };
   }
-  await run.central(run.limits.arming).resolveOrderAsDone({ ...run.ref, orderId, by: end.input.by });
+  await run.central(run.limits.arming, `${end.input.by} says that it was done`).resolveOrderAsDone({ ...run.ref, orderId, by: end.input.by });
   order.state = 'resolved as done';
   return { end: { kind: 'succeeded' } };
 }

@@ -31,7 +31,7 @@ async function checkMachine(run: RunContext): Promise<PhaseResult | null> {
     if (check.kind === 'same') return null;
     const end = await run.hold(check.failure);
     if (end.kind === 'stop') return STOPPED;
-    if (end.kind === 'verb' && end.verb === 'approve' && check.kind === 'differs') await run.central(run.limits.taking).approveMachine({ ...run.ref, uuid: check.found, by: end.input.by });
+    if (end.kind === 'verb' && end.verb === 'approve' && check.kind === 'differs') await run.central(run.limits.taking, `${end.input.by} approves the machine`).approveMachine({ ...run.ref, uuid: check.found, by: end.input.by });
   }
 }
 
