@@ -73,6 +73,7 @@ export const ERRORS = {
   run_closed: row('this run was closed', 409, 'none', 'nothing to do: its outcome stands'),
   run_stale: row('this workflow run is not the current one of its run', 409, 'none', 'nothing to do'),
   attempt_superseded: row('boot attempt {attempt} is not the open one', 409, 'none', 'nothing to do: the run powers off and boots again'),
+  attempt_unattested: row('boot attempt {attempt} has not attested', 409, 'none', 'nothing to do: orders are given to an attested boot only'),
   request_withdrawn: row('the request was taken back before it was taken', 409, 'none', 'nothing to do'),
   held_by_person: row('held by {by}: {reason}', 409, 'resume', '`resume` when the reason is gone'),
   site_without_worker: row('no worker serves site {site}', 503, 'resume', 'start a worker with METALFLOW_SITE set to that site, then `resume`', true),

@@ -1,11 +1,12 @@
 /** Boot attempts: one power-on that a run ordered. Everything that boot causes carries its id. */
 import type { Disk } from '../domain/disks.js';
 import { MetalflowError } from '../domain/errors.js';
-import type { AttemptStore } from '../contracts/store.js';
-import { lockedTransaction, type Db } from './database.js';
+import type { AttemptStore, FenceRef } from '../contracts/store.js';
+import { lockedTransaction, type Db, type Tx } from './database.js';
 import { assertAttempt, assertHeld, revokeSessions } from './fence.js';
 import { newId } from './ids.js';
 import { appendJournal } from './journal.js';
+import { endOrdersOfFormerBoot } from './orders.js';
 
 export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): AttemptStore {
   return {
@@ -13,17 +14,14 @@ export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): At
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
         const at = now();
-        await tx.updateTable('boot_attempt').set({ closed_at: at.toISOString() }).where('device_id', '=', ref.deviceId).where('closed_at', 'is', null).execute();
-        // The next boot revokes the token of the last.
-        await revokeSessions(tx, ref.deviceId, at);
+        await endFormerBoot(tx, ref.deviceId, at);
         const id = newId(at);
         await tx
           .insertInto('boot_attempt')
           .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: at.toISOString(), closed_at: null, boot_seen_at: null, attested_at: null, disarmed_at: null, ak_thumbprint: null })
           .execute();
-        const { count } = await tx.selectFrom('boot_attempt').select((eb) => eb.fn.countAll<number>().as('count')).where('device_id', '=', ref.deviceId).where('run', '=', ref.run).executeTakeFirstOrThrow();
         await appendJournal(tx, at, { deviceId: ref.deviceId, run: ref.run, kind: 'boot', text: `boot attempt ${id} opened` });
-        return { bootAttempt: id, number: Number(count) };
+        return { bootAttempt: id, number: await attemptsOf(tx, ref) };
       }),
 
     attested: (ref, bootAttempt) =>
@@ -49,14 +47,26 @@ export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): At
         const row = await tx.selectFrom('attestation').selectAll().where('id', '=', attestationId).where('device_id', '=', ref.deviceId).where('accepted', '=', 1).executeTakeFirst();
         if (!row) throw new MetalflowError('attempt_superseded', { attempt: attestationId });
         const at = now();
+        await endFormerBoot(tx, ref.deviceId, at);
         const id = newId(at);
         await tx
           .insertInto('boot_attempt')
           .values({ id, device_id: ref.deviceId, run: ref.run, fence: ref.temporalRunId, opened_at: row.at, closed_at: null, boot_seen_at: row.at, attested_at: null, disarmed_at: null, ak_thumbprint: row.ak_thumbprint })
           .execute();
-        await revokeSessions(tx, ref.deviceId, at);
         await appendJournal(tx, at, { deviceId: ref.deviceId, run: ref.run, kind: 'boot', text: `the boot in which the node waits became attempt ${id}` });
-        return { bootAttempt: id, number: 1 };
+        return { bootAttempt: id, number: await attemptsOf(tx, ref) };
       }),
   };
+}
+
+/** The next boot closes the former attempt, revokes its token and ends its orders. */
+async function endFormerBoot(tx: Tx, deviceId: string, at: Date): Promise<void> {
+  await tx.updateTable('boot_attempt').set({ closed_at: at.toISOString() }).where('device_id', '=', deviceId).where('closed_at', 'is', null).execute();
+  await revokeSessions(tx, deviceId, at);
+  await endOrdersOfFormerBoot(tx, at, deviceId);
+}
+
+async function attemptsOf(tx: Tx, ref: FenceRef): Promise<number> {
+  const { count } = await tx.selectFrom('boot_attempt').select((eb) => eb.fn.countAll<number>().as('count')).where('device_id', '=', ref.deviceId).where('run', '=', ref.run).executeTakeFirstOrThrow();
+  return Number(count);
 }

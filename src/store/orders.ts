@@ -36,24 +36,34 @@ export async function completeActivity(tx: Tx, at: Date, row: Row, result: Order
   if (row.task_token) await postToOutbox(tx, at, { kind: 'complete', taskToken: row.task_token, payload: result });
 }
 
+/** Ends an open order for a reason and wakes its activity. @returns false when it has moved, or its agent has spoken, since `row` was read */
+async function endOrder(tx: Tx, at: Date, row: Row, state: 'unknown' | 'cancelled', why: string): Promise<boolean> {
+  let open = tx.updateTable('agent_order').set({ state, closed_why: why }).where('id', '=', row.id).where('state', '=', row.state);
+  if (row.last_sign_at !== null) open = open.where('last_sign_at', '=', row.last_sign_at);
+  const ended = await open.returningAll().executeTakeFirst();
+  if (!ended) return false;
+  await completeActivity(tx, at, ended, resultOf(ended)!);
+  await appendJournal(tx, at, { deviceId: row.device_id, run: row.run, kind: 'order', text: `${row.title}: ${state === 'unknown' ? 'outcome unknown' : why}` });
+  return true;
+}
+
+/** A new boot attempt: what the former boot was offered nobody takes any more, and of what it took nobody reports. */
+export async function endOrdersOfFormerBoot(tx: Tx, at: Date, deviceId: string): Promise<void> {
+  const open = await tx.selectFrom('agent_order').selectAll().where('device_id', '=', deviceId).where('state', 'in', [...OPEN_ORDER_STATES]).execute();
+  for (const row of open) await endOrder(tx, at, row, row.state === 'queued' ? 'cancelled' : 'unknown', 'the node was booted anew');
+}
+
 export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: Db; now: () => Date; changed: (deviceId: string) => void; crash?: CrashPoint }): OrderLedger {
   const find = (from: Db | Tx, orderId: string): Promise<Row | undefined> => from.selectFrom('agent_order').selectAll().where('id', '=', orderId).executeTakeFirst();
 
-  /** Ends an open order for a reason and wakes its activity. */
-  const end = (row: Row, state: 'unknown' | 'cancelled', why: string): Promise<boolean> =>
-    lockedTransaction(db, row.device_id, async (tx) => {
-      const moved = await tx.updateTable('agent_order').set({ state, closed_why: why }).where('id', '=', row.id).where('state', '=', row.state).where('report', 'is', null).executeTakeFirst();
-      if (moved.numUpdatedRows === 0n) return false;
-      const ended = (await find(tx, row.id))!;
-      await completeActivity(tx, now(), ended, resultOf(ended)!);
-      await appendJournal(tx, now(), { deviceId: row.device_id, run: row.run, kind: 'order', text: `${row.title}: ${state === 'unknown' ? 'outcome unknown' : why}` });
-      return true;
-    });
+  const end = (row: Row, state: 'unknown' | 'cancelled', why: string): Promise<boolean> => lockedTransaction(db, row.device_id, (tx) => endOrder(tx, now(), row, state, why));
 
   return {
     async post(ref, input) {
       const posted = await lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertAttempt(tx, ref, input.bootAttempt);
+        const attempt = await tx.selectFrom('boot_attempt').select('attested_at').where('id', '=', input.bootAttempt).executeTakeFirstOrThrow();
+        if (attempt.attested_at === null) throw new MetalflowError('attempt_unattested', { attempt: input.bootAttempt });
         const last = await tx.selectFrom('agent_order').selectAll().where('device_id', '=', ref.deviceId).where('run', '=', ref.run).where('title', '=', input.title).orderBy('grant_no', 'desc').executeTakeFirst();
         const lastFence = last && (await tx.selectFrom('boot_attempt').select('fence').where('id', '=', last.boot_attempt).executeTakeFirstOrThrow()).fence;
         const verdict = grantAfter(last, { sameBoot: last?.boot_attempt === input.bootAttempt, sameFence: lastFence === ref.temporalRunId, retried: input.grantUnknown !== null });
@@ -98,9 +108,9 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
         const report: OrderReport = { result: 'succeeded', message: `${by} said that it was done` };
-        await tx.updateTable('agent_order').set({ state: 'reported', report: JSON.stringify(report), reported_at: now().toISOString() }).where('id', '=', orderId).where('state', '=', 'unknown').execute();
-        const row = await find(tx, orderId);
-        await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'verb', text: `${row?.title ?? orderId}: resolved as done`, by });
+        const row = await tx.updateTable('agent_order').set({ state: 'reported', report: JSON.stringify(report), reported_at: now().toISOString() }).where('id', '=', orderId).where('device_id', '=', ref.deviceId).where('state', '=', 'unknown').returning('title').executeTakeFirst();
+        // Its own report came first: that stands.
+        if (row) await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'verb', text: `${row.title}: resolved as done`, by });
       }),
 
     async cancelOpen(ref, why) {
