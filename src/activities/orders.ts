@@ -52,8 +52,11 @@ export function createOrderActivities({ stores }: { stores: Pick<Stores, 'fence'
       throw new CompleteAsyncError();
     },
 
-    async orderResult(input: RunRef & { orderId: string }): Promise<OrderResult | null> {
-      await stores.fence.enter(fenceRef(input));
+    /** @throws attempt_superseded after a reset: what became of the former run's order says nothing to this one */
+    async orderResult(input: RunRef & { bootAttempt: string; orderId: string }): Promise<OrderResult | null> {
+      const ref = fenceRef(input);
+      await stores.fence.enter(ref);
+      await stores.attempts.assertOpen(ref, input.bootAttempt);
       return stores.orders.result(input.deviceId, input.orderId);
     },
 

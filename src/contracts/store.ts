@@ -136,7 +136,7 @@ export interface OrderLedger {
    * @throws outcome_unknown when the former grant's outcome is unknown and nobody said `retry`
    */
   post(ref: FenceRef, input: { bootAttempt: string; title: string; action: AgentAction; destructive: boolean; timeoutSeconds: number; queueSeconds: number; grantUnknown: string | null }): Promise<{ orderId: string; grant: number }>;
-  /** The result when there is one; else remembers the token to complete. */
+  /** The result when there is one; else remembers the token to complete. @throws attempt_superseded for an order from before a reset */
   attach(ref: FenceRef, orderId: string, taskToken: string): Promise<OrderResult | null>;
   /** The newest result of an order; null while it is open. */
   result(deviceId: string, orderId: string): Promise<OrderResult | null>;

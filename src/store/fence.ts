@@ -48,6 +48,13 @@ export async function assertHeld(tx: Tx, ref: FenceRef): Promise<void> {
   if ((await holderOf(tx, ref)) !== ref.temporalRunId) throw new MetalflowError('run_stale');
 }
 
+/** Inside a transaction: this fence opened the attempt, whether it is open still or not. What came of an order of a former fence says nothing to a reset run. */
+export async function assertFence(tx: Tx, ref: FenceRef, bootAttempt: string): Promise<void> {
+  await assertHeld(tx, ref);
+  const attempt = await tx.selectFrom('boot_attempt').select('fence').where('id', '=', bootAttempt).executeTakeFirst();
+  if (attempt?.fence !== ref.temporalRunId) throw new MetalflowError('attempt_superseded', { attempt: bootAttempt });
+}
+
 /** Inside the transaction of an effect: the attempt is open, and this fence opened it. */
 export async function assertAttempt(tx: Tx, ref: FenceRef, bootAttempt: string): Promise<void> {
   await assertHeld(tx, ref);

@@ -9,7 +9,7 @@ import type { OrderProgress, OrderReport } from '../contracts/order.js';
 import type { OrderLedger, OrderResult } from '../contracts/store.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
-import { assertAttempt, assertHeld } from './fence.js';
+import { assertAttempt, assertFence, assertHeld } from './fence.js';
 import { newId } from './ids.js';
 import { appendJournal } from './journal.js';
 import { post as postToOutbox } from './outbox.js';
@@ -92,6 +92,7 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
       lockedTransaction(db, ref.deviceId, async (tx) => {
         const row = await find(tx, orderId);
         if (!row) throw new MetalflowError('order_not_found', { order: orderId });
+        await assertFence(tx, ref, row.boot_attempt);
         const result = resultOf(row);
         if (result) return result;
         await assertAttempt(tx, ref, row.boot_attempt);

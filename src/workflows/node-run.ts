@@ -69,23 +69,28 @@ async function goThroughPhases(run: RunContext): Promise<RunOutcome> {
 
 /** One phase, entered and done; or the stop or hold that was asked for, honoured at this safe point. */
 async function goThrough(run: RunContext, phase: RunPhase, note: string): Promise<GoneThrough> {
-  const before = run.fence;
   run.phase = phase;
   run.since = Date.now();
-  const entered = await run.central(run.limits.taking, `phase ${phase}${note ? `: ${note}` : ''}`).enterPhase({ ...run.ref, phase, note });
-  run.fence = entered.fence;
-  if (before !== null && before !== entered.fence) {
-    // What was said to the run before its reset was not meant for this one.
-    run.stop = null;
-    run.said = null;
-    run.holdAsked = null;
-    if (NEEDS_BOOT.includes(phase)) return { kind: 'back', to: 'powering-off', because: 'the run was reset' };
-  }
+  if ((await enter(run, phase, note)) === 'reset' && NEEDS_BOOT.includes(phase)) return BACK_AFTER_RESET;
   await run.holdIfAsked();
   const result = run.stop ? STOPPED : await PHASE_FUNCTIONS[phase](run);
   if (result.kind !== 'stopped') return result;
+  // Reset applies signals again: whether this stop was meant for the present run, the fence knows.
+  if ((await enter(run, phase, 'to stop')) === 'reset' && !run.stop) return NEEDS_BOOT.includes(phase) ? BACK_AFTER_RESET : { kind: 'back', to: phase, because: 'the run was reset' };
   const { by, request } = run.stop ?? { by: 'nobody', request: null };
   return { kind: 'ended', outcome: { end: 'cancelled', failure: failure('run_cancelled', { by: request ? `${by} for ${request}` : by }), by } };
+}
+
+const BACK_AFTER_RESET: GoneThrough = { kind: 'back', to: 'powering-off', because: 'the run was reset' };
+
+/** Takes the fence. After a reset, what was said to the run before it is forgotten. */
+async function enter(run: RunContext, phase: RunPhase, note: string): Promise<'as-before' | 'reset'> {
+  const before = run.fence;
+  const { fence, takenOver } = await run.central(run.limits.taking, `phase ${phase}${note ? `: ${note}` : ''}`).enterPhase({ ...run.ref, phase, note });
+  run.fence = fence;
+  if (!takenOver && (before === null || before === fence)) return 'as-before';
+  run.forgetWhatWasSaidBefore(fence);
+  return 'reset';
 }
 
 function nextPhase(run: RunContext, phase: RunPhase): RunPhase | null {

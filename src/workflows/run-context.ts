@@ -46,7 +46,8 @@ export class RunContext {
   holding: HoldView | null = null;
   holdAsked: VerbInput | null = null;
   said: { readonly verb: OperatorVerb; readonly input: VerbInput } | null = null;
-  stop: { readonly by: string; readonly request: string | null } | null = null;
+  /** `runId`: the Temporal run it was said to; null from a signal, which does not say. */
+  stop: { readonly by: string; readonly request: string | null; readonly runId: string | null } | null = null;
   readonly heard = { bootSeen: new Set<string>(), attested: new Set<string>(), refusals: new Map<string, string>(), agentSeen: new Set<string>(), systemSeen: false, reported: new Set<string>(), deviceChanges: 0 };
   /** Unknown orders a person said to grant again: title → who. */
   readonly regrants = new Map<string, string>();
@@ -118,6 +119,13 @@ export class RunContext {
     if (!asked) return;
     this.holdAsked = null;
     await this.hold(failure('held_by_person', { by: asked.by, reason: asked.reason ?? 'no reason given' }));
+  }
+
+  /** The run was reset: only what was said to its present self counts. */
+  forgetWhatWasSaidBefore(fence: string): void {
+    if (this.stop?.runId !== fence) this.stop = null;
+    if (this.said?.input.runId !== fence) this.said = null;
+    if (this.holdAsked?.runId !== fence) this.holdAsked = null;
   }
 
   /** Keeps the netboot permission leased in the background until `releasePermission`. */

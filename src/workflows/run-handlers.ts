@@ -1,5 +1,5 @@
 /** What a run listens to. Signals are parsed and, when they do not fit, ignored with a logged reason; updates say why not. */
-import { log, setHandler } from '@temporalio/workflow';
+import { log, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { z } from 'zod';
 import { ERRORS } from '../domain/errors.js';
 import { AgentSeen, Attested, BootSeen, DeviceChanged, OrderReported, RUN_VERBS, StopAtSafePoint, SystemSeen, VerbInput, type OperatorVerb } from '../contracts/messages.js';
@@ -31,7 +31,7 @@ export function listenForRun(run: RunContext): void {
   }));
   setHandler(signals.orderReported, parsedSignal('orderReported', OrderReported, ({ orderId }) => void heard.reported.add(orderId)));
   setHandler(signals.stopAtSafePoint, parsedSignal('stopAtSafePoint', StopAtSafePoint, (stop) => {
-    run.stop ??= stop;
+    run.stop ??= { ...stop, runId: null };
     run.show(run.waitsFor);
   }));
 
@@ -43,7 +43,7 @@ export function listenForRun(run: RunContext): void {
 function say(run: RunContext, verb: OperatorVerb, input: VerbInput): { accepted: true; text: string } {
   switch (verb) {
     case 'cancel':
-      run.stop ??= { by: input.by, request: null };
+      run.stop ??= { by: input.by, request: null, runId: input.runId! };
       run.show(run.waitsFor);
       return { accepted: true, text: 'the run stops at its next safe point' };
     case 'hold':
@@ -60,9 +60,10 @@ function refuseUnlessFits(run: RunContext, verb: OperatorVerb, raw: VerbInput): 
   const parsed = VerbInput.safeParse(raw);
   if (!parsed.success) throw new Error(`verb_refused: ${issuesText(parsed.error)}`);
   const input = parsed.data;
-  if (run.fence === null) throw new Error('verb_refused: the run has not begun yet; try again in a moment');
-  // Reset applies updates again; one that was meant for the former Temporal run must not move this one.
-  if (input.runId !== run.fence) throw new Error(`verb_refused: runId must be ${run.fence}, the Temporal run this is meant for`);
+  // Reset applies updates again; one that was meant for the former Temporal run must not move this one. (Only here, where nothing is
+  // replayed: before a reset's point the history was written under another run id.)
+  const { runId } = workflowInfo();
+  if (input.runId !== runId) throw new Error(`verb_refused: runId must be ${runId}, the Temporal run this is meant for`);
   if (verb === 'cancel' || verb === 'hold') return;
   if (!run.holding) throw new Error('verb_refused: the run is not held');
   const fits = verbsOf(run.holding.code, run.plan?.confirmBy === 'power-off');

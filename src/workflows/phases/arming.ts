@@ -8,6 +8,8 @@ export async function arming(run: RunContext): Promise<PhaseResult> {
   run.show('the boot attempt');
   const opened = await run.central(run.limits.arming, 'open a boot attempt').openBootAttempt(run.ref);
   run.attempt = { id: opened.bootAttempt, number: opened.number };
+  // The node was read off: whatever system showed itself was not installed in this attempt.
+  run.heard.systemSeen = false;
 
   for (;;) {
     run.show('the BMC to accept one boot from the network');

@@ -60,7 +60,7 @@ async function awaitResult(run: RunContext, action: ReadyAction, orderId: string
   }
   // Completed or failed by hand in Temporal: the ledger, not the hand, says what became of the order.
   const central = run.central(run.limits.arming, 'what became of the order?');
-  const result = await central.orderResult({ ...run.ref, orderId });
+  const result = await central.orderResult({ ...run.ref, bootAttempt: run.attempt!.id, orderId });
   if (result) return result;
   await central.cancelOrders({ ...run.ref, why: 'its activity was ended by hand in Temporal' });
   return { kind: 'cancelled', why: 'its activity was ended by hand in Temporal' };
@@ -76,7 +76,7 @@ async function resolveUnknown(run: RunContext, action: ReadyAction, order: Order
   if (end.kind === 'stop') return { end: { kind: 'stop' } };
   if (end.kind === 'by-itself') {
     if (isReboot && run.heard.systemSeen) return { end: { kind: 'succeeded' } };
-    const result = await run.central(run.limits.arming, 'what became of the order?').orderResult({ ...run.ref, orderId });
+    const result = await run.central(run.limits.arming, 'what became of the order?').orderResult({ ...run.ref, bootAttempt: run.attempt!.id, orderId });
     return { result: result ?? { kind: 'unknown', since: order.state } };
   }
   if (end.verb === 'retry') {
