@@ -77,7 +77,9 @@ async function goThrough(run: RunContext, phase: RunPhase, note: string): Promis
   if (result.kind !== 'stopped') return result;
   // Reset applies signals again: whether this stop was meant for the present run, the fence knows.
   if ((await enter(run, phase, 'to stop')) === 'reset' && !run.stop) return NEEDS_BOOT.includes(phase) ? BACK_AFTER_RESET : { kind: 'back', to: phase, because: 'the run was reset' };
-  const { by, request } = run.stop ?? { by: 'nobody', request: null };
+    const { by, request, removed } = run.stop ?? { by: 'nobody', request: null };
+  // It reads `retired, unproven` for ever.
+  if (removed) return { kind: 'ended', outcome: { end: 'done', failure: removed, unproven: true, by } };
   return { kind: 'ended', outcome: { end: 'cancelled', failure: failure('run_cancelled', { by: request ? `${by} for ${request}` : by }), by } };
 }
 
@@ -113,8 +115,8 @@ async function finish(run: RunContext, outcome: Omit<RunOutcome, 'destroyed'>): 
   run.releasePermission();
   run.show('the outcome to be written');
   const central = run.central(run.limits.taking, `outcome: ${outcome.end}${outcome.failure ? ` (${outcome.failure.code})` : ''}`);
-  // A request that failed before it was taken is taken now: left in the field, it would start the same failure again.
-  if (outcome.end === 'failed' && run.input.asked.how === 'netbox') await central.takeRequest({ ...run.ref, kind: run.input.kind }).catch((error: unknown) => log.warn('the failed request stays in NetBox', { error: String(error) }));
+  // A request whose run failed, or was stopped, before it was taken is taken now: left in the field, it would start the same again.
+  if (outcome.end !== 'withdrawn' && !run.taken) await central.takeRequest({ ...run.ref, kind: run.input.kind }).catch((error: unknown) => log.warn('the request stays in NetBox', { error: String(error) }));
   try {
     const standing = await central.finishRun({ ...run.ref, outcome: { ...outcome, destroyed: run.destroyed } });
     run.show('nothing: the run has ended');

@@ -46,8 +46,13 @@ export class RunContext {
   holding: HoldView | null = null;
   holdAsked: VerbInput | null = null;
   said: { readonly verb: OperatorVerb; readonly input: VerbInput } | null = null;
-  /** `runId`: the Temporal run it was said to; null from a signal, which does not say. */
-  stop: { readonly by: string; readonly request: string | null; readonly runId: string | null } | null = null;
+  /**
+   * `runId`: the Temporal run it was said to; null from a signal, which does not say.
+   * `removed`: an approver said that the machine is gone; the hold that it ended stands as the failure.
+   */
+  stop: { readonly by: string; readonly request: string | null; readonly runId: string | null; readonly removed?: Failure } | null = null;
+  /** The request was taken from NetBox, or came from no field. */
+  taken: boolean;
   readonly heard = { bootSeen: new Set<string>(), attested: new Set<string>(), refusals: new Map<string, string>(), agentSeen: new Set<string>(), systemSeen: false, reported: new Set<string>(), deviceChanges: 0 };
   /** Unknown orders a person said to grant again: title → who. */
   readonly regrants = new Map<string, string>();
@@ -55,7 +60,9 @@ export class RunContext {
   /** Activities that keep, or kept, a permission and have not ended. */
   #keeping = 0;
 
-  constructor(readonly input: RunInput) {}
+  constructor(readonly input: RunInput) {
+    this.taken = input.asked.how !== 'netbox';
+  }
 
   get ref(): { deviceId: string; run: number } {
     return { deviceId: this.input.deviceId, run: this.input.run };
@@ -108,6 +115,10 @@ export class RunContext {
     this.said = null;
     if (said) {
       await noting(`${said.verb} of ${said.input.by}`).noteVerb({ ...this.ref, text: `${said.verb}${said.input.done ? ' --done' : ''}${said.input.reason ? `: ${said.input.reason}` : ''}`, by: said.input.by });
+      if (said.verb === 'approve' && said.input.attestRemoved) {
+        this.stop = { by: said.input.by, request: null, runId: said.input.runId ?? null, removed: why };
+        return { kind: 'stop' };
+      }
       return { kind: 'verb', verb: said.verb, input: said.input };
     }
     return cameByItself ? { kind: 'by-itself' } : { kind: 'stop' };

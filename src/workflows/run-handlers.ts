@@ -66,8 +66,11 @@ function refuseUnlessFits(run: RunContext, verb: OperatorVerb, raw: VerbInput): 
   if (input.runId !== runId) throw new Error(`verb_refused: runId must be ${runId}, the Temporal run this is meant for`);
   if (verb === 'cancel' || verb === 'hold') return;
   if (!run.holding) throw new Error('verb_refused: the run is not held');
-  const fits = verbsOf(run.holding.code, run.plan?.confirmBy === 'power-off');
+  const retires = run.input.kind === 'retire';
+  if (input.attestRemoved && (verb !== 'approve' || !retires)) throw new Error('verb_refused: attestRemoved goes with `approve`, of a retirement');
+  const fits = verbsOf(run.holding.code, retires);
   if (!fits.includes(verb)) throw new Error(`verb_refused: ${run.holding.code} is ended by ${fits.join(' or ')}`);
+  if (verb === 'approve' && !input.attestRemoved && run.holding.code !== 'bmc_uuid_unreadable') throw new Error('verb_refused: there is nothing to approve but that the machine is gone: say attestRemoved');
   if (run.holding.code === 'outcome_unknown' && verb === 'resume' && !input.done) throw new Error('verb_refused: say `resume --done` when the order was done, or `retry` to grant it again');
 }
 
