@@ -29,6 +29,12 @@ export type PowerChangeResult =
 
 export type MachineCheck = { readonly kind: 'same'; readonly uuid: string | null } | { readonly kind: 'differs'; readonly found: string; readonly failure: Failure } | { readonly kind: 'unknown'; readonly failure: Failure };
 
+export type OffConfirmation =
+  | { readonly kind: 'off-twice' }
+  | { readonly kind: 'not-off'; readonly power: PowerWord; readonly failure: Failure }
+  /** What was read, off or not, says nothing of the device. */
+  | { readonly kind: 'another-machine'; readonly found: string; readonly failure: Failure };
+
 export interface PowerActivitiesDeps {
   readonly bmc: BmcFactory;
   readonly stores: Pick<Stores, 'fence' | 'power' | 'devices'>;
@@ -78,13 +84,14 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
 
   function unreached(change: PowerChange, reading: PowerReading, answer: CommandResult | null): PowerChangeResult {
     const power = powerWord(reading);
+    const shown = reading.kind === 'read' ? reading.power : power;
     const address = where(change.bmc);
     const minutes = Math.max(1, Math.round(change.limitSeconds / 60));
     const why = reading.kind === 'unknown'
       ? failure(reading.code, reading.code === 'bmc_unreachable' ? { address, minutes } : { address, secret: `bmc-${change.bmc.type}`, step: 'reading the power state', value: reading.why, meaning: reading.why, why: reading.why })
       : answer === null || answer.kind === 'unknown'
-        ? failure('bmc_outcome_unknown', { command: change.command, power })
-        : failure(change.command === 'off' ? 'bmc_still_on' : 'bmc_still_off', { power });
+        ? failure('bmc_outcome_unknown', { command: change.command, power: shown })
+        : failure(change.command === 'off' ? 'bmc_still_on' : 'bmc_still_off', { power: shown });
     return { kind: 'not-reached', power, answer: answer?.kind ?? null, failure: why };
   }
 
@@ -183,12 +190,14 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
     },
 
     /** Two reads of off, some seconds apart, through fresh connections, each from the right machine. */
-    async confirmOff(input: RunRef & { bmc: BmcAddress; systemUuid: string | null; apartSeconds: number; settlingSeconds: number }): Promise<{ kind: 'off-twice' } | { kind: 'not-off'; power: PowerWord; failure: Failure }> {
+    async confirmOff(input: RunRef & { bmc: BmcAddress; systemUuid: string | null; apartSeconds: number; settlingSeconds: number }): Promise<OffConfirmation> {
       await stores.fence.enter(fenceRef(input));
+      if (input.bmc.type === 'manual') return { kind: 'not-off', power: 'unknown', failure: failure('off_unprovable') };
       for (const read of [1, 2]) {
         const seen = await withBmc(input.bmc, async (bmc) => ({ machine: await compareMachine(bmc, input), power: await observe(bmc, input.deviceId, input.settlingSeconds) }));
         heartbeat({ read, reads: powerWord(seen.power) });
-        if (seen.machine.kind !== 'same') return { kind: 'not-off', power: powerWord(seen.power), failure: seen.machine.failure };
+        if (seen.machine.kind === 'differs') return { ...seen.machine, kind: 'another-machine' };
+        if (seen.machine.kind === 'unknown') return { kind: 'not-off', power: powerWord(seen.power), failure: seen.machine.failure };
         if (!readsOff(seen.power)) {
           return { kind: 'not-off', power: powerWord(seen.power), failure: seen.power.kind === 'read' ? failure('bmc_still_on', { power: seen.power.power }) : failure('bmc_unreachable', { address: where(input.bmc), minutes: 0 }) };
         }

@@ -24,7 +24,9 @@ export async function changePower(run: RunContext, command: 'on' | 'off', cycle:
       if (request < POWER_REQUESTS && result.power !== 'unknown' && result.power !== 'settling') continue;
     }
     const isManual = bmc.type === 'manual';
-    const why = isManual ? failure('bmc_manual_task', { task: `power ${run.input.nodeName} ${command}` }) : result.failure;
+    // Nothing was armed at a node without a BMC: whoever powers it on also chooses what it boots from.
+    const task = `power ${run.input.nodeName} ${command}${command === 'on' ? ' and boot it once from the network' : ''}`;
+    const why = isManual ? failure('bmc_manual_task', { task }) : result.failure;
     const end = await run.hold(why, isManual ? null : () => waitForPower(run, command));
     if (end.kind === 'stop') return 'stop';
     // By itself: the BMC reads it. Manual: the person's word stands in for the BMC's.

@@ -3,6 +3,7 @@ import { condition } from '@temporalio/workflow';
 import { failure } from '../../domain/errors.js';
 import type { RunContext } from '../run-context.js';
 import { changePower } from './change-power.js';
+import { holdForMachine } from './hold-for-machine.js';
 import { ended, NEXT, STOPPED, type PhaseResult } from './result.js';
 
 export async function confirming(run: RunContext): Promise<PhaseResult> {
@@ -38,11 +39,14 @@ async function seenOffTwice(run: RunContext): Promise<PhaseResult> {
       run.power = 'off';
       return NEXT;
     }
+    if (confirmed.kind === 'another-machine') {
+      // Its power is no news of ours: a hold that ended by itself when it reads off would begin again at once, for ever.
+      if ((await holdForMachine(run, confirmed)) === 'stop') return STOPPED;
+      continue;
+    }
     run.power = confirmed.power;
     const end = await run.hold(confirmed.failure, bmc.type === 'manual' ? null : () => run.site(null, 'waits until the BMC reads off').waitForPower({ ...run.ref, bmc, wanted: 'off', everySeconds: run.limits.bmcRecheck, settlingSeconds: settling }));
     if (end.kind === 'stop') return STOPPED;
-    // An approver says that the machine is gone; it reads `retired, unproven` for ever.
-    if (end.kind === 'verb' && end.verb === 'approve' && end.input.attestRemoved) return ended({ end: 'done', failure: confirmed.failure, unproven: true, by: end.input.by });
     if (end.kind === 'verb' && bmc.type !== 'manual') await changePower(run, 'off', `cycle-${run.cycle}-confirm-${Date.now()}`);
   }
 }

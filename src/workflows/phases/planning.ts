@@ -1,6 +1,7 @@
 /** Pins what the run will do; checks the artefact and the machine behind the BMC. Nothing is sent to the node. */
 import { condition } from '@temporalio/workflow';
 import type { RunContext } from '../run-context.js';
+import { holdForMachine } from './hold-for-machine.js';
 import { ended, failed, NEXT, STOPPED, type PhaseResult } from './result.js';
 
 export async function planning(run: RunContext): Promise<PhaseResult> {
@@ -29,9 +30,7 @@ async function checkMachine(run: RunContext): Promise<PhaseResult | null> {
     run.show(`the BMC at ${bmc.host || bmc.type} to say which machine it is`);
     const check = await run.site(run.limits.planning, `machine UUID via ${bmc.type.toUpperCase()} ${bmc.host}`).checkMachine({ ...run.ref, bmc, systemUuid });
     if (check.kind === 'same') return null;
-    const end = await run.hold(check.failure);
-    if (end.kind === 'stop') return STOPPED;
-    if (end.kind === 'verb' && end.verb === 'approve' && check.kind === 'differs') await run.central(run.limits.taking, `${end.input.by} approves the machine`).approveMachine({ ...run.ref, uuid: check.found, by: end.input.by });
+    if ((await holdForMachine(run, check)) === 'stop') return STOPPED;
   }
 }
 
