@@ -12,13 +12,12 @@ export function activityInterceptors({ crash, log }: { crash: CrashPoint; log: L
       async execute(input, next) {
         crash(`${name}:before`);
         try {
-          const result = await next(input);
-          crash(`${name}:before-answer`);
-          return result;
+          return await next(input);
         } catch (error) {
-          if (error instanceof CompleteAsyncError) crash(`${name}:before-answer`);
-          else log.debug({ activity: name, workflow: context.info.workflowExecution?.workflowId, attempt: context.info.attempt, err: error }, 'activity failed');
+          if (!(error instanceof CompleteAsyncError)) log.debug({ activity: name, workflow: context.info.workflowExecution?.workflowId, attempt: context.info.attempt, err: error }, 'activity failed');
           throw toApplicationFailure(error);
+        } finally {
+          crash(`${name}:before-answer`);
         }
       },
     };

@@ -37,6 +37,7 @@ export function createNetbootActivities({ stores, crash = noCrash }: { stores: P
       for (let renewals = 0; ; renewals++) {
         await stores.fence.enter(ref);
         await stores.permissions.lease(ref, input.bootAttempt, input.leaseSeconds);
+        crash('keepPermission:after-effect');
         // Heartbeats come more often than renewals, so that a cancellation is heard at once.
         for (let waited = 0; waited < input.everySeconds; waited += 5) {
           heartbeat({ bootAttempt: input.bootAttempt, renewals });

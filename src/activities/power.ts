@@ -138,6 +138,7 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
           answer = await send(bmc, change.command);
           crash('changePower:after-effect');
           await stores.power.answered(change.intent, answer);
+          crash('changePower:answer-written');
         }
         if (answer?.kind === 'refused') return { kind: 'refused', failure: refusal(answer, `power ${change.command}`, change.bmc) };
         if (answer?.kind === 'not-sent') return unreached(change, { kind: 'unknown', code: 'bmc_unreachable', why: answer.why }, answer);
@@ -201,7 +202,9 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
         if (!readsOff(seen.power)) {
           return { kind: 'not-off', power: powerWord(seen.power), failure: seen.power.kind === 'read' ? failure('bmc_still_on', { power: seen.power.power }) : failure('bmc_unreachable', { address: where(input.bmc), minutes: 0 }) };
         }
-        if (read === 1) await pause(input.apartSeconds * 1000);
+        if (read === 2) break;
+        crash('confirmOff:between-reads');
+        await pause(input.apartSeconds * 1000);
       }
       return { kind: 'off-twice' };
     },

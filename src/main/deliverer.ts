@@ -1,6 +1,7 @@
 /** The worker role's loop that delivers the outbox: signals to runs and lifecycles, completions to activities. */
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import type { Outbox, OutboxMessage } from '../store/index.js';
+import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import type { Logger } from '../telemetry/log.js';
 
 /** Between two looks when nobody woke it: another process may have written. */
@@ -12,11 +13,13 @@ export interface Loop {
   close(): Promise<void>;
 }
 
-export function startDeliverer({ outbox, temporal, log }: { outbox: Outbox; temporal: TemporalPort; log: Logger }): Loop {
+export function startDeliverer({ outbox, temporal, log, crash = noCrash }: { outbox: Outbox; temporal: TemporalPort; log: Logger; crash?: CrashPoint }): Loop {
   return startLoop(LOOK_EVERY_MS, log, async () => {
     for (const row of await outbox.due(50)) {
       try {
-        await outbox.delivered(row.id, await deliver(row.message, temporal));
+        const result = await deliver(row.message, temporal);
+        crash(`deliver-${row.message.kind}:after-effect`);
+        await outbox.delivered(row.id, result);
       } catch (error) {
         log.warn({ outbox: row.id, tries: row.tries, err: error }, 'a message could not be delivered; it is tried again');
         await outbox.failed(row.id, row.tries);

@@ -4,6 +4,7 @@ import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/c
 import { INSTALLATION_WORKFLOW_ID, WORKFLOW_QUEUE, WORKFLOWS } from '../contracts/messages.js';
 import type { InstallationStore } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
+import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import type { Logger } from '../telemetry/log.js';
 
 /** The id in the memo, so that no worker is needed to read it; null when Temporal has no installation. */
@@ -28,17 +29,19 @@ export async function linkInstallation(client: Client, temporal: TemporalPort, o
 }
 
 /** At a worker's start: both new → linked; both the same → good; anything else → every device is held until it is adopted. */
-export async function confirmInstallation({ client, temporal, store, log }: { client: Client; temporal: TemporalPort; store: InstallationStore; log: Logger }): Promise<void> {
+export async function confirmInstallation({ client, temporal, store, log, crash = noCrash }: { client: Client; temporal: TemporalPort; store: InstallationStore; log: Logger; crash?: CrashPoint }): Promise<void> {
   const theirs = await idInTemporal(client, temporal);
   let ours = await store.read();
   if (!ours) {
     await store.begin(randomUUID());
+    crash('installation-begun');
     ours = (await store.read())!;
   }
   if (ours.status === 'pending') {
     // Written here first: a crash before Temporal was told is no mismatch.
     if (theirs && theirs !== ours.id) return mismatch(`Temporal belongs to installation ${theirs}, and this store is new`);
     const linked = await linkInstallation(client, temporal, ours.id);
+    crash('installation-linked');
     if (linked !== ours.id) return mismatch(`Temporal belongs to installation ${linked}, and this store is new`);
     return store.confirm();
   }

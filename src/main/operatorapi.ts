@@ -14,6 +14,7 @@ import type { Store } from '../store/index.js';
 import type { Logger } from '../telemetry/log.js';
 import type { Libraries } from './libraries.js';
 import { addFleetGauges, type Metrics } from './metrics.js';
+import { crashPointOf } from './open-store.js';
 import { createCloser, listen, urlOf, type RunningRole } from './role.js';
 import type { TemporalClient } from './temporal.js';
 
@@ -39,7 +40,7 @@ export async function startOperatorApi({ config, store, temporal, netbox, librar
   const workflows = createNodeWorkflows(temporal, store);
   const server = createOperatorApi({
     hooks: store.hooks, nodes: store.nodes, workflows, planner: createRunPlanner({ stores: store, netbox, ...libraries }), netboxRequests: netbox, webhookSecret: config.netboxWebhookSecret,
-    tokens: () => readTokens(config.secretsDir), temporalUi, metrics: () => metrics.registry.metrics(), log, trustedProxies: config.trustedProxies,
+    tokens: () => readTokens(config.secretsDir), temporalUi, metrics: () => metrics.registry.metrics(), log, crash: crashPointOf(config), trustedProxies: config.trustedProxies,
     ready: () => Promise.all([check('store', () => store.nodes.ping()), check('temporal', () => workflows.ping())]),
   });
   const port = await listen(server, 'the operator plane', config.operatorBindAddress, config.operatorPort);

@@ -1,5 +1,6 @@
 /** What main injects. */
 import type { HookLedger, NetboxRequests, NodeDirectory, NodeWorkflows, OperatorTokens, ReadyCheck, RunPlanner } from '../contracts/operator.js';
+import type { CrashPoint } from '../telemetry/crash-point.js';
 import type { Logger } from '../telemetry/log.js';
 
 export interface OperatorApiDeps {
@@ -19,5 +20,6 @@ export interface OperatorApiDeps {
   readonly ready: () => Promise<readonly ReadyCheck[]>;
   readonly log: Logger;
   readonly now?: () => Date;
+  readonly crash?: CrashPoint;
   readonly trustedProxies?: readonly string[];
 }

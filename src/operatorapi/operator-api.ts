@@ -29,7 +29,7 @@ export function createOperatorApi(deps: OperatorApiDeps): HttpServer {
   addRoles(server, { tokens: deps.tokens, audit });
   addOpenApi(server);
   addHealthRoutes(server, { ready: deps.ready, metrics: deps.metrics });
-  if (webhookSecret !== null) addWebhookRoute(server, { hooks, workflows, secret: webhookSecret, log });
+  if (webhookSecret !== null) addWebhookRoute(server, { hooks, workflows, secret: webhookSecret, log, ...(deps.crash && { crash: deps.crash }) });
   addNodeRoutes(server, { nodes, workflows, planner, links: createLinks(deps.temporalUi) });
   addVerbRoutes(server, { nodes, workflows, audit });
   addRequestRoute(server, { nodes, workflows, netboxRequests, audit, log });

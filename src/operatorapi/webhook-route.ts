@@ -2,6 +2,7 @@
 import type { DeviceHint, HookLedger, NodeWorkflows } from '../contracts/operator.js';
 import { SIGNALS } from '../contracts/messages.js';
 import type { HttpServer } from '../telemetry/http.js';
+import type { CrashPoint } from '../telemetry/crash-point.js';
 import type { Logger } from '../telemetry/log.js';
 import { ask, LIMITS_MS } from './ask.js';
 import { checkSignature } from './hook-signature.js';
@@ -19,6 +20,7 @@ export interface WebhookDeps {
   readonly workflows: NodeWorkflows;
   readonly secret: string;
   readonly log: Logger;
+  readonly crash?: CrashPoint;
 }
 
 const NOT_NEW = { repeated: 'nothing that metalflow reads has changed', stale: 'a newer state of this device is known already' } as const;
@@ -45,6 +47,7 @@ async function take(body: Buffer, deps: WebhookDeps): Promise<HookAnswer> {
   deps.log.info({ deviceId: hint.deviceId, event: hint.event, lastUpdated: hint.lastUpdated, verdict }, 'webhook of NetBox');
   if (verdict !== 'new') return { taken: verdict, deviceId: hint.deviceId, why: NOT_NEW[verdict] };
   await ask('temporal_unavailable', LIMITS_MS.read, () => deps.workflows.signalLifecycle(hint.deviceId, SIGNALS.deviceChanged.name, { source: 'webhook' }));
+  deps.crash?.('hook-signalled');
   await remember(hint, deps);
   return { taken: 'signalled', deviceId: hint.deviceId, ...(note !== null && { why: note }) };
 }

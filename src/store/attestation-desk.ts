@@ -35,6 +35,7 @@ export function createAttestationDesk({ db, now, woken, limits = DEFAULT_LIMITS,
       const at = now().toISOString();
       const row = await db.updateTable('challenge').set({ taken_at: at }).where('id', '=', id).where('taken_at', 'is', null).where('expires_at', '>=', at).returningAll().executeTakeFirst();
       if (!row) return null;
+      crash('challenge-taken');
       return { id: row.id, nonce: row.nonce, systemUuid: row.system_uuid, bootMac: row.boot_mac, akPublic: row.ak_public, ekPublic: row.ek_public, ekCertificate: row.ek_certificate, expiresAt: row.expires_at };
     },
 

@@ -63,6 +63,7 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
         await appendJournal(tx, now(), { deviceId: attempt.device_id, run: attempt.run, kind: 'boot', text: `the node asked for its boot file in attempt ${bootAttempt}` });
         crash('boot-seen-before-commit');
       });
+      crash('boot-seen-before-answer');
       woken();
     }),
   };
