@@ -48,11 +48,16 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
         .executeTakeFirst();
       const at = now().toISOString();
       if (!row || row.revoked_at !== null || row.expires_at < at) return null;
-      await db.updateTable('session').set({ last_seen_at: at }).where('token_hash', '=', id).execute();
-      if (row.last_seen_at === null && row.run !== null && row.boot_attempt !== null) {
-        await post(db, now(), { kind: 'signal-run', workflowId: runWorkflowId(row.device_id, row.run), name: SIGNALS.agentSeen.name, payload: { bootAttempt: row.boot_attempt } });
-        woken();
-      }
+      const { run, boot_attempt: bootAttempt } = row;
+      const isFirst = row.last_seen_at === null && run !== null && bootAttempt !== null;
+      // The first sight and the telling of it are one: a process that died in between would never tell.
+      await db.transaction().execute(async (tx) => {
+        await tx.updateTable('session').set({ last_seen_at: at }).where('token_hash', '=', id).execute();
+        if (!isFirst) return;
+        await post(tx, now(), { kind: 'signal-run', workflowId: runWorkflowId(row.device_id, run), name: SIGNALS.agentSeen.name, payload: { bootAttempt } });
+        crash('agent-seen-before-commit');
+      });
+      if (isFirst) woken();
       return { id, deviceId: row.device_id, nodeName: row.name, run: row.run, bootAttempt: row.boot_attempt, akThumbprint: row.ak_thumbprint };
     },
 
@@ -97,6 +102,7 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
         const row = await own(tx, session, orderId);
         if (row.state !== 'consumed') return 'stop';
         await tx.updateTable('agent_order').set({ progress: JSON.stringify(progress), last_sign_at: now().toISOString() }).where('id', '=', orderId).execute();
+        crash('order-progress-before-commit');
         return 'on';
       });
     },
