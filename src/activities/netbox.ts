@@ -65,9 +65,11 @@ export function createNetboxActivities({ netbox, stores, lifecycleUrl, crash = n
         return { kind: 'invalid', failure: failure('device_invalid', { field: 'status', what: `is ${device.status}, and metalflow has no open history of the device; set planned, inventory, active or failed` }), record };
       }
       const registered = await stores.devices.register(device, { state: first ?? 'planned', adopted: device.status === 'active' });
-      // A retired device that a person declares again begins anew; its runs stay in the store.
-      if (record && isNew) await stores.devices.setState(deviceId, { state: first!, previousState: null, hold: null, because: `declared again (${device.status})`, nextRequest: null });
+      crash('lookAtDevice:registered');
       if (isNew) await stores.devices.setNetboxStatus(deviceId, device.status);
+      // A retired device that a person declares again begins anew; its runs stay in the store. Last of all: it is what makes the
+      // device no longer new, and a try that dies before it must find all of this to do again.
+      if (record && isNew) await stores.devices.setState(deviceId, { state: first!, previousState: null, hold: null, because: `declared again (${device.status})`, nextRequest: null });
       const distrust = await stores.installation.distrust(deviceId);
       return { kind: 'found', device: lookOf(device), record: record && !isNew ? registered : (await stores.devices.find(deviceId))!, distrust };
     },
@@ -118,6 +120,7 @@ export function createNetboxActivities({ netbox, stores, lifecycleUrl, crash = n
     /** A line in NetBox's journal and in ours. */
     async writeJournal(input: { deviceId: string; run: number | null; kind: 'info' | 'success' | 'warning' | 'danger'; text: string }): Promise<void> {
       await stores.devices.journal(input.deviceId, input.run, 'netbox', input.text);
+      crash('writeJournal:after-effect');
       await netbox.addJournalEntry(input.deviceId, input.kind, input.text);
     },
   };
