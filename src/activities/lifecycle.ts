@@ -19,6 +19,8 @@ export interface LifecycleActivitiesDeps {
 const RECONCILE_OVERLAP_MS = 120_000;
 
 export function createLifecycleActivities({ stores, temporal, netbox, linkInstallation }: LifecycleActivitiesDeps) {
+  /** What the last reconcile of this process read. Another process, or a new one, tells it once more. */
+  let told: ReadonlyMap<string, string> = new Map();
   return {
     /** What the store knows, before NetBox is asked: an open run is taken up even while NetBox is away. */
     async recallDevice({ deviceId }: { deviceId: string }): Promise<{ record: DeviceRecord | null; distrust: string | null }> {
@@ -43,12 +45,15 @@ export function createLifecycleActivities({ stores, temporal, netbox, linkInstal
       const mark = await stores.devices.reconcileMark();
       // A transaction that took long commits with an older last_updated than one that was read already.
       const since = mark && new Date(Date.parse(mark) - RECONCILE_OVERLAP_MS).toISOString();
-      const { ids, newest } = await netbox.listChanged(since);
+      const { devices, newest } = await netbox.listChanged(since);
       let signalled = 0;
-      for (const deviceId of ids) {
+      for (const { id: deviceId, lastUpdated } of devices) {
+        // What overlaps was told before. Telling it for ever would fill histories, and a held run takes 10,000 signals at most.
+        if (told.get(deviceId) === lastUpdated && (await temporal.look(lifecycleId(deviceId))).kind === 'running') continue;
         await temporal.signalLifecycle(deviceId, SIGNALS.deviceChanged.name, { source: 'reconcile' });
         heartbeat({ signalled: ++signalled });
       }
+      told = new Map(devices.map(({ id, lastUpdated }) => [id, lastUpdated]));
       let restarted = 0;
       for (const deviceId of await stores.devices.withOpenWork()) {
         if ((await temporal.look(lifecycleId(deviceId))).kind === 'running') continue;

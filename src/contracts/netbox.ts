@@ -2,6 +2,12 @@
 import type { NetboxStatus } from '../domain/states.js';
 import type { Device } from './device.js';
 
+export interface ChangedDevice {
+  readonly id: string;
+  /** An instant of NetBox, as it spells it. */
+  readonly lastUpdated: string;
+}
+
 export type NetboxFields = { readonly desired_action?: null; readonly lifecycle_state?: string; readonly lifecycle_url?: string };
 
 /** `conflict`: NetBox refused the If-Match; somebody wrote in between. */
@@ -17,7 +23,7 @@ export interface NetboxClient {
   /** With If-Match on the device's ETag. */
   writeDevice(device: Device, change: { status?: NetboxStatus; fields?: NetboxFields; message: string }): Promise<WriteResult>;
   addJournalEntry(deviceId: string, kind: 'info' | 'success' | 'warning' | 'danger', comments: string): Promise<void>;
-  /** Ids of devices whose desired_action is set or that changed at or after `since`; of all devices when it is null. */
-  listChanged(since: string | null): Promise<{ ids: string[]; newest: string | null }>;
+  /** Devices whose desired_action is set or that changed at or after `since`; all devices when it is null. Each once. */
+  listChanged(since: string | null): Promise<{ devices: readonly ChangedDevice[]; newest: string | null }>;
   close(): Promise<void>;
 }

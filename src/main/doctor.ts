@@ -40,9 +40,9 @@ export async function doctor(config: Config): Promise<DoctorCheck[]> {
     netbox: async () => {
       if (!config.netboxUrl) return warning('not set', 'set METALFLOW_NETBOX_URL and METALFLOW_NETBOX_TOKEN');
       const netbox = openNetbox(config, silentLogger());
-      const { ids } = await netbox.listChanged(new Date().toISOString());
+      const { devices } = await netbox.listChanged(new Date().toISOString());
       await netbox.close();
-      return good(`${config.netboxUrl}: ${ids.length} devices ask for something`);
+      return good(`${config.netboxUrl}: ${devices.length} devices ask for something`);
     },
     classes: async () => {
       const { classes } = openLibraries(config, null, silentLogger());

@@ -1,6 +1,6 @@
 /** The NetBox client: desired state in, status and journal out; no decisions. */
 import type { Device } from '../contracts/device.js';
-import type { NetboxClient, WriteResult } from '../contracts/netbox.js';
+import type { ChangedDevice, NetboxClient, WriteResult } from '../contracts/netbox.js';
 import type { NetboxRequests } from '../contracts/operator.js';
 import { MetalflowError } from '../domain/errors.js';
 import { canonicalInstant } from '../domain/instant.js';
@@ -51,19 +51,19 @@ export function createNetboxClient(options: RestOptions): NetboxClient & NetboxR
     return { kind: 'written', device: toDevice(shaped(RestDevice, answer.body, 'PATCH device'), device, answer.etag) };
   }
 
-  async function listChanged(since: string | null): Promise<{ ids: string[]; newest: string | null }> {
+  async function listChanged(since: string | null): Promise<{ devices: ChangedDevice[]; newest: string | null }> {
     const queries: Query[] = since === null ? [{}] : [{ cf_desired_action__empty: 'false' }, { last_updated__gte: since }];
-    const ids = new Set<string>();
+    const devices = new Map<string, ChangedDevice>();
     let newest = since === null ? null : canonicalInstant(since) ?? since;
     for (const query of queries) {
       // Cursor pagination (ordered by id) does not skip a device when another one changes between two pages.
       for (const found of await rest.all('/api/dcim/devices/', { ...query, fields: 'id,last_updated', start: '0', limit: LONG_PAGE }, RestStamp)) {
-        ids.add(String(found.id));
+        devices.set(String(found.id), { id: String(found.id), lastUpdated: found.last_updated });
         const at = canonicalInstant(found.last_updated);
         if (at !== null && (newest === null || at > newest)) newest = at;
       }
     }
-    return { ids: [...ids], newest };
+    return { devices: [...devices.values()], newest };
   }
 
   return {

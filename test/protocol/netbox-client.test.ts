@@ -105,18 +105,19 @@ describe('client and stand-in', () => {
     const client = clientOf(netbox.url);
     const asking = declared(netbox, 'asking');
     const idle = netbox.addDevice({ name: 'idle' });
-    expect(await client.listChanged(null)).toEqual({ ids: [asking, idle], newest: netbox.device(idle).lastUpdated });
+    const found = (...ids: string[]) => ids.map((id) => ({ id, lastUpdated: netbox.device(id).lastUpdated }));
+    expect(await client.listChanged(null)).toEqual({ devices: found(asking, idle), newest: netbox.device(idle).lastUpdated });
     const { newest } = await client.listChanged(null);
     const later = netbox.addDevice({ name: 'later' });
-    expect(await client.listChanged(newest)).toEqual({ ids: [asking, idle, later], newest: netbox.device(later).lastUpdated });
+    expect(await client.listChanged(newest)).toEqual({ devices: found(asking, idle, later), newest: netbox.device(later).lastUpdated });
     const after = await client.listChanged(netbox.device(later).lastUpdated);
-    expect(after).toEqual({ ids: [asking, later], newest: netbox.device(later).lastUpdated });
+    expect(after).toEqual({ devices: found(asking, later), newest: netbox.device(later).lastUpdated });
   });
 
   test('a list longer than a page is read to its end', async () => {
     const netbox = await standIn();
     for (let n = 0; n < 1001; n++) netbox.addDevice({ name: `n${n}` });
-    expect((await clientOf(netbox.url).listChanged(null)).ids).toHaveLength(1001);
+    expect((await clientOf(netbox.url).listChanged(null)).devices).toHaveLength(1001);
   });
 });
 
