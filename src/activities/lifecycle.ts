@@ -12,20 +12,21 @@ export interface LifecycleActivitiesDeps {
   readonly stores: Pick<Stores, 'devices' | 'installation'>;
   readonly temporal: TemporalPort;
   readonly netbox: NetboxClient;
+  readonly trySeconds: number;
   /** Reads the installation id Temporal holds, starting the installation workflow with ours when there is none. */
   readonly linkInstallation: (ours: string) => Promise<string>;
 }
 
 const RECONCILE_OVERLAP_MS = 120_000;
 
-export function createLifecycleActivities({ stores, temporal, netbox, linkInstallation }: LifecycleActivitiesDeps) {
+export function createLifecycleActivities({ stores, temporal, netbox, trySeconds, linkInstallation }: LifecycleActivitiesDeps) {
   /** What the last reconcile of this process read. Another process, or a new one, tells it once more. */
   let told: ReadonlyMap<string, string> = new Map();
   return {
-    /** What the store knows, before NetBox is asked: an open run is taken up even while NetBox is away. */
-    async recallDevice({ deviceId }: { deviceId: string }): Promise<{ record: DeviceRecord | null; distrust: string | null }> {
+    /** What the store knows, before NetBox is asked: an open run is taken up even while NetBox is away. And how long a try may take here. */
+    async recallDevice({ deviceId }: { deviceId: string }): Promise<{ record: DeviceRecord | null; distrust: string | null; trySeconds?: number }> {
       const record = await stores.devices.find(deviceId);
-      return { record, distrust: record ? await stores.installation.distrust(deviceId) : null };
+      return { record, distrust: record ? await stores.installation.distrust(deviceId) : null, trySeconds };
     },
 
     async keepState(input: { deviceId: string; state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest: Request | null; by?: string }): Promise<void> {

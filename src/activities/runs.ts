@@ -18,7 +18,6 @@ export interface RunActivitiesDeps {
   readonly crash?: CrashPoint;
 }
 
-const WATCH_HEARTBEAT_MS = 5000;
 
 export function createRunActivities({ stores, temporal, netbox, limits, crash = noCrash }: RunActivitiesDeps) {
   return {
@@ -58,7 +57,7 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
      * Survives the lifecycle's continue-as-new, since the next lifecycle watches again.
      */
     async watchRun(input: { workflowId: string }): Promise<WatchedEnd> {
-      const beat = setInterval(() => heartbeat({ watches: input.workflowId }), WATCH_HEARTBEAT_MS);
+      const beat = setInterval(() => heartbeat({ watches: input.workflowId }), (limits.activityTry * 1000) / 6);
       try {
         for (;;) {
           const seen = await temporal.look(input.workflowId);

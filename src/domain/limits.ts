@@ -37,7 +37,8 @@ export const LIMITS = {
   bmcLock: { seconds: 60, of: 'the lease on one BMC' },
   holdAlert: { seconds: 3600, of: 'a hold until it alerts; a hold itself has no limit' },
   workerPickup: { seconds: 600, of: 'an activity on the queue of a site until a worker takes it' },
-  activityTry: { seconds: 30, of: 'one try of an activity that only asks the store or NetBox' },
+  activityTry: { seconds: 30, of: 'one try of an activity that only asks the store or NetBox, and the silence of the one that watches a run' },
+  workflowHandover: { seconds: 10, of: "a workflow's next step kept for the worker that has it in mind, before any other may take it" },
 } as const satisfies Record<string, LimitRow>;
 
 export type LimitName = keyof typeof LIMITS;

@@ -53,8 +53,9 @@ export async function startWorker(deps: WorkerDeps): Promise<WorkerRole> {
   const closer = createCloser();
   try {
     await addSearchAttributes(temporal);
-    await confirmInstallation({ client: temporal.client, temporal, store: store.installation, log });
-    const deliverer = startDeliverer({ outbox: store.outbox, temporal, log });
+    const crash = crashPointOf(config);
+    await confirmInstallation({ client: temporal.client, temporal, store: store.installation, log, crash });
+    const deliverer = startDeliverer({ outbox: store.outbox, temporal, log, crash });
     closer.add(() => deliverer.close());
     deps.onWake(deliverer.wake);
     const keeper = startOrderKeeper({ orders: store.orders, temporal, limits: config.limits, woken: deliverer.wake, log });
@@ -62,7 +63,7 @@ export async function startWorker(deps: WorkerDeps): Promise<WorkerRole> {
 
     const connection = await NativeConnection.connect(target.connection as NativeConnectionOptions);
     closer.add(() => connection.close());
-    const common = { connection, namespace: target.namespace, interceptors: { activity: [activityInterceptors({ crash: crashPointOf(config), log })] }, maxHeartbeatThrottleInterval: '2s' as const, shutdownGraceTime: '2s' as const, shutdownForceTime: '5s' as const };
+    const common = { connection, namespace: target.namespace, interceptors: { activity: [activityInterceptors({ crash, log })] }, maxHeartbeatThrottleInterval: '2s' as const, stickyQueueScheduleToStartTimeout: config.limits.workflowHandover * 1000, shutdownGraceTime: '2s' as const, shutdownForceTime: '5s' as const };
     const workflowBundle: WorkflowBundleOption = { code: await readFile(WORKFLOW_BUNDLE, 'utf8') };
     const central = await Worker.create({ ...common, taskQueue: WORKFLOW_QUEUE, workflowBundle, activities: centralActivities(deps), maxCachedWorkflows: CACHED_WORKFLOWS, maxConcurrentActivityTaskExecutions: 1000 });
     const site = await Worker.create({ ...common, taskQueue: siteQueue(config.site), activities: siteActivities(deps), maxConcurrentActivityTaskExecutions: 500 });
@@ -87,7 +88,7 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
   const lifecycleUrl = (deviceId: string): string => (temporalUi ? `${temporalUi}/workflows/${encodeURIComponent(lifecycleId(deviceId))}` : '');
   return {
     ...createRunActivities({ stores: store, temporal, netbox, limits: config.limits, crash }),
-    ...createLifecycleActivities({ stores: store, temporal, netbox, linkInstallation: (ours) => linkInstallation(temporal.client, temporal, ours) }),
+    ...createLifecycleActivities({ stores: store, temporal, netbox, trySeconds: config.limits.activityTry, linkInstallation: (ours) => linkInstallation(temporal.client, temporal, ours) }),
     ...createNetboxActivities({ netbox, stores: store, lifecycleUrl, crash }),
     ...createNetbootActivities({ stores: store, crash }),
     ...createOrderActivities({ stores: store }),

@@ -34,6 +34,8 @@ export function onSite(site: string, limits: Limits, options: { limitSeconds: nu
 }
 
 /** A lifecycle's own activities: it never gives up on the store. */
-export const lifecycleActivities = proxyActivities<CentralActivities>({ startToCloseTimeout: '30s', retry: RETRY });
-export const lifecycleNetbox = proxyActivities<CentralActivities>({ startToCloseTimeout: '30s', scheduleToCloseTimeout: '10 minutes', retry: RETRY });
-export const runWatcher = proxyActivities<CentralActivities>({ startToCloseTimeout: '365 days', heartbeatTimeout: '30s', retry: RETRY, summary: 'watches the open run' });
+export const ofLifecycle = (trySeconds: number): CentralActivities => proxyActivities<CentralActivities>({ startToCloseTimeout: `${trySeconds}s`, retry: RETRY });
+export const netboxOfLifecycle = (trySeconds: number): CentralActivities =>
+  proxyActivities<CentralActivities>({ startToCloseTimeout: `${trySeconds}s`, scheduleToCloseTimeout: '10 minutes', retry: RETRY });
+export const runWatcher = (silenceSeconds: number): CentralActivities =>
+  proxyActivities<CentralActivities>({ startToCloseTimeout: '365 days', heartbeatTimeout: `${silenceSeconds}s`, retry: RETRY, summary: 'watches the open run' });

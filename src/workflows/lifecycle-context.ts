@@ -1,10 +1,13 @@
 /** What a lifecycle has in mind. The store holds what must survive it. */
 import { upsertSearchAttributes, setCurrentDetails, type ChildWorkflowHandle } from '@temporalio/workflow';
 import { ERRORS, type Failure } from '../domain/errors.js';
+import { DEFAULT_LIMITS } from '../domain/limits.js';
 import type { Request, RunKind } from '../domain/runs.js';
 import { STATES, type LifecycleState } from '../domain/states.js';
 import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, VerbInput, WatchedEnd } from '../contracts/messages.js';
 import type { DeviceRecord } from '../contracts/store.js';
+import type { CentralActivities } from '../activities/index.js';
+import { netboxOfLifecycle, ofLifecycle, runWatcher } from './activities.js';
 import type { nodeRun } from './node-run.js';
 import { attribute } from './run-display.js';
 
@@ -36,6 +39,8 @@ export class LifecycleContext {
   readonly said: { readonly verb: OperatorVerb; readonly input: VerbInput }[] = [];
   /** NetBox could not be read: look again after a while. */
   lookAgain = false;
+  /** Of one activity; the house says it at the take-up. */
+  trySeconds: number = DEFAULT_LIMITS.activityTry;
 
   constructor(input: LifecycleInput) {
     this.deviceId = input.deviceId;
@@ -44,6 +49,17 @@ export class LifecycleContext {
     this.told = input.carried?.told ?? null;
     const attested = input.carried?.pendingAttestations.at(-1);
     if (attested) this.waitingNode = { attestationId: attested.attestationId };
+  }
+
+  /** Activities that ask the store or Temporal. */
+  get central(): CentralActivities {
+    return ofLifecycle(this.trySeconds);
+  }
+  get netbox(): CentralActivities {
+    return netboxOfLifecycle(this.trySeconds);
+  }
+  get watcher(): CentralActivities {
+    return runWatcher(this.trySeconds);
   }
 
   hasWork(): boolean {

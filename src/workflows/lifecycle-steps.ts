@@ -7,7 +7,6 @@ import { isOneOf, RUNNING_STATES, STATES, type LifecycleState } from '../domain/
 import { endEvent, isLegal, STARTED_EVENT, transition, type LifecycleEvent } from '../domain/transitions.js';
 import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
 import type { DeviceLook } from '../activities/netbox.js';
-import { lifecycleActivities as central, lifecycleNetbox as netbox, runWatcher } from './activities.js';
 import { isCancellation } from './failures.js';
 import type { LifecycleContext } from './lifecycle-context.js';
 import { nodeRun } from './node-run.js';
@@ -15,7 +14,8 @@ import { attribute } from './run-display.js';
 
 /** An open run is taken up before NetBox is asked anything. */
 export async function takeUp(life: LifecycleContext): Promise<void> {
-  const { record, distrust } = await central.recallDevice({ deviceId: life.deviceId });
+  const { record, distrust, trySeconds } = await life.central.recallDevice({ deviceId: life.deviceId });
+  if (trySeconds) life.trySeconds = trySeconds;
   if (!record) return;
   life.recall(record);
   if (distrust) await holdWith(life, failure('installation_mismatch', { why: distrust }));
@@ -31,7 +31,7 @@ export async function takeUp(life: LifecycleContext): Promise<void> {
 /** Follows the run in the background; its end wakes the lifecycle. */
 export function watch(life: LifecycleContext, run: { run: number; workflowId: string }): void {
   life.watching = run.run;
-  runWatcher.watchRun({ workflowId: run.workflowId }).then(
+  life.watcher.watchRun({ workflowId: run.workflowId }).then(
     (end: WatchedEnd) => void (life.runEnd = end),
     (error: unknown) => {
       if (!isCancellation(error)) life.runEnd = { kind: 'terminated' };
@@ -51,7 +51,7 @@ export async function move(life: LifecycleContext, event: LifecycleEvent, becaus
 }
 
 const keep = (life: LifecycleContext, because: string, by?: string): Promise<void> =>
-  central.keepState({ deviceId: life.deviceId, state: life.state, previousState: life.previousState, hold: life.holding, because, nextRequest: life.nextRequest, ...(by && { by }) });
+  life.central.keepState({ deviceId: life.deviceId, state: life.state, previousState: life.previousState, hold: life.holding, because, nextRequest: life.nextRequest, ...(by && { by }) });
 
 /** A person has to decide. With a run open the state stays, and the hold stands beside it. */
 export async function holdWith(life: LifecycleContext, why: Failure, by?: string): Promise<void> {
@@ -69,7 +69,7 @@ export async function endHold(life: LifecycleContext, because: string, by?: stri
 
 /** Writes the state's status to NetBox. @returns false when a person changed it meanwhile: then the lifecycle is held */
 export async function publish(life: LifecycleContext, insist = false): Promise<boolean> {
-  const wrote = await netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: STATES[life.state].netboxStatus, insist });
+  const wrote = await life.netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: STATES[life.state].netboxStatus, insist });
   if (wrote.kind !== 'conflict') return true;
   await holdWith(life, wrote.failure);
   return false;
@@ -79,12 +79,12 @@ export async function publish(life: LifecycleContext, insist = false): Promise<b
 export async function tell(life: LifecycleContext, kind: 'info' | 'success' | 'warning' | 'danger', text: string, run: number | null = null): Promise<void> {
   if (life.told === text) return;
   life.told = text;
-  await netbox.writeJournal({ deviceId: life.deviceId, run, kind, text });
+  await life.netbox.writeJournal({ deviceId: life.deviceId, run, kind, text });
 }
 
 /** Reads the device and does what it asks for. @returns `ended` when there is nothing to live for */
 export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 'ended'> {
-  const looked = await netbox.lookAtDevice({ deviceId: life.deviceId });
+  const looked = await life.netbox.lookAtDevice({ deviceId: life.deviceId });
   switch (looked.kind) {
     case 'not-ours':
       return life.openRun ? 'goes-on' : 'ended';
@@ -154,7 +154,7 @@ export async function askToStop(life: LifecycleContext, by: string, request: Run
 
 export async function startRun(life: LifecycleContext, kind: RunKind, asked: RunInput['asked']): Promise<void> {
   const waits = kind === 'provision' && (life.state === 'planned' || life.state === 'available') ? life.waitingNode : null;
-  const opened = await central.openRun({ deviceId: life.deviceId, kind, asked, intake: waits });
+  const opened = await life.central.openRun({ deviceId: life.deviceId, kind, asked, intake: waits });
   life.waitingNode = null;
   life.openRun = { run: opened.input.run, kind: opened.input.kind, workflowId: opened.workflowId };
   await move(life, STARTED_EVENT[opened.input.kind], `run ${opened.input.run} (${opened.input.kind}) started`);
@@ -197,7 +197,7 @@ export async function runEnded(life: LifecycleContext, end: WatchedEnd): Promise
   const run = life.openRun!;
   life.watching = null;
   if (end.kind === 'never-started') {
-    const opened = await central.openRun({ deviceId: life.deviceId, kind: run.kind, asked: { how: 'netbox' }, intake: null });
+    const opened = await life.central.openRun({ deviceId: life.deviceId, kind: run.kind, asked: { how: 'netbox' }, intake: null });
     return begin(life, opened.input, opened.workflowId);
   }
   const outcome: Omit<RunOutcome, 'destroyed'> = end.kind === 'ended' ? end.outcome : { end: 'failed', failure: failure('run_terminated') };
@@ -207,7 +207,7 @@ export async function runEnded(life: LifecycleContext, end: WatchedEnd): Promise
 /** Writes the outcome once, withdraws what was open, and moves the state. */
 async function settle(life: LifecycleContext, outcome: Omit<RunOutcome, 'destroyed'>, publishes: boolean): Promise<void> {
   const run = life.openRun!;
-  const standing = await central.closeRun({ deviceId: life.deviceId, run: run.run, outcome: { ...outcome, destroyed: false } });
+  const standing = await life.central.closeRun({ deviceId: life.deviceId, run: run.run, outcome: { ...outcome, destroyed: false } });
   life.openRun = null;
   life.stopAskedOf = null;
   life.lastRun = { run: run.run, kind: run.kind, outcome: standing, at: new Date().toISOString() };

@@ -4,7 +4,6 @@ import { failure } from '../domain/errors.js';
 import { isLegal } from '../domain/transitions.js';
 import { Attested, DeviceChanged, VERBS, VerbInput, type OperatorVerb } from '../contracts/messages.js';
 import { issuesText } from '../contracts/primitives.js';
-import { lifecycleActivities as central } from './activities.js';
 import type { LifecycleContext } from './lifecycle-context.js';
 import { askToStop, endHold, holdWith, move, publish, startRun } from './lifecycle-steps.js';
 import { lifecycleState, signals, verbs } from './messages.js';
@@ -85,7 +84,7 @@ export async function doVerb(life: LifecycleContext, { verb, input }: { verb: Op
       await publish(life, true);
       return;
     case 'adopt':
-      await central.adoptDevice({ deviceId: life.deviceId, by: input.by });
+      await life.central.adoptDevice({ deviceId: life.deviceId, by: input.by });
       await endHold(life, because, input.by);
       life.wake = true;
       return;
