@@ -24,7 +24,7 @@ export interface Person {
 /** What a webhook says, as far as metalflow cares. */
 export interface DeviceHint {
   readonly deviceId: string;
-  /** `data.last_updated`, an instant. */
+  /** `data.last_updated`, a canonical instant of `domain/instant.ts`: two compare as text. */
   readonly lastUpdated: string;
   /** SHA-256 over the fields metalflow reads; the same digest twice is nothing new. */
   readonly digest: string;

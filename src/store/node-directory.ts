@@ -88,13 +88,14 @@ export function createHookLedger({ db }: { db: Db }): HookLedger {
     async judge(hint) {
       const row = await db.selectFrom('hook').selectAll().where('device_id', '=', hint.deviceId).executeTakeFirst();
       if (!row) return 'new';
-      const [theirs, ours] = [Date.parse(hint.lastUpdated), Date.parse(row.last_updated)];
-      if (theirs < ours) return 'stale';
+      // As text: canonical instants keep their microseconds, which Date would drop.
+      if (hint.lastUpdated < row.last_updated) return 'stale';
       return row.digest === hint.digest ? 'repeated' : 'new';
     },
     async remember(hint) {
       const values = { last_updated: hint.lastUpdated, digest: hint.digest };
-      await db.insertInto('hook').values({ device_id: hint.deviceId, ...values }).onConflict((c) => c.column('device_id').doUpdateSet(values)).execute();
+      // Two are judged before either is remembered: the older of them must not be remembered over the newer.
+      await db.insertInto('hook').values({ device_id: hint.deviceId, ...values }).onConflict((c) => c.column('device_id').doUpdateSet(values).where('hook.last_updated', '<=', hint.lastUpdated)).execute();
     },
   };
 }

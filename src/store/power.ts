@@ -35,8 +35,15 @@ export function createPowerStore({ db, now }: { db: Db; now: () => Date }): Powe
       await db.deleteFrom('bmc_lock').where('bmc', '=', bmc).where('holder', '=', holder).execute();
     },
     async lastChangeAt(deviceId) {
-      const row = await db.selectFrom('power_intent').select('written_at').where('device_id', '=', deviceId).where('command', 'in', ['off', 'on']).orderBy('written_at', 'desc').executeTakeFirst();
-      return row?.written_at ?? null;
+      const rows = await db.selectFrom('power_intent').select(['written_at', 'answer']).where('device_id', '=', deviceId).where('command', 'in', ['off', 'on']).orderBy('written_at', 'desc').limit(20).execute();
+      return rows.find(({ answer }) => mayHaveChanged(answer))?.written_at ?? null;
     },
   };
+}
+
+/** A command that was refused, or never reached the BMC, changed nothing; one without an answer may have. */
+function mayHaveChanged(answer: string | null): boolean {
+  if (answer === null) return true;
+  const { kind } = JSON.parse(answer) as CommandResult;
+  return kind === 'accepted' || kind === 'unknown';
 }

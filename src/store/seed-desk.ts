@@ -37,8 +37,10 @@ export function createSeedDesk({ db, now, woken, limits = DEFAULT_LIMITS, crash 
         await tx.updateTable('install_code').set({ redeemed_at: at.toISOString(), redeemer: input.sender }).where('code_hash', '=', code.code_hash).execute();
         await appendJournal(tx, at, { deviceId: code.device_id, run: code.run, kind: 'boot', text: how === 'seed-fetched' ? `the installed system fetched its seed from ${input.sender}` : `the installed system phoned home from ${input.sender}` });
       }
-      if (code.seen_at === null) {
-        await tx.updateTable('install_code').set({ seen_at: at.toISOString() }).where('code_hash', '=', code.code_hash).execute();
+      // Each is told once: a class that is confirmed by phoning home is not confirmed by the fetch before it.
+      const phonesHome = how === 'phone-home' && code.seen_at === null;
+      if (phonesHome) await tx.updateTable('install_code').set({ seen_at: at.toISOString() }).where('code_hash', '=', code.code_hash).execute();
+      if (phonesHome || (how === 'seed-fetched' && first)) {
         await post(tx, at, { kind: 'signal-run', workflowId: runWorkflowId(code.device_id, code.run), name: SIGNALS.systemSeen.name, payload: { run: code.run, how } });
       }
       const device = await tx.selectFrom('device').select('name').where('device_id', '=', code.device_id).executeTakeFirstOrThrow();

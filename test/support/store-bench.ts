@@ -40,6 +40,7 @@ export class StoreBench {
   woken = 0;
   #at = NOON;
   #temporalRuns = 0;
+  #tables: readonly string[] | null = null;
   /** The MAC the node boots from. */
   mac = MAC;
 
@@ -61,7 +62,8 @@ export class StoreBench {
 
   /** For `beforeEach`: everything forgotten, the installation confirmed, device 7 declared. Opening a file anew would take most of the time. */
   async clean(): Promise<void> {
-    for (const { name } of await this.db.introspection.getTables()) await sql`delete from ${sql.table(name)}`.execute(this.db);
+    this.#tables ??= (await this.db.introspection.getTables()).map((table) => table.name);
+    for (const name of this.#tables) await sql`delete from ${sql.table(name)}`.execute(this.db);
     this.looks.clear();
     this.unavailable = false;
     this.woken = 0;
