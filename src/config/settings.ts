@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod';
 import { UNKNOWN_MAC_POLICIES } from '../contracts/boot.js';
-import { commaList, filePath, listenAddress, networks, oneOf, port, slug, text, url, wholeNumber, yesNo } from './parsers.js';
+import { commaList, filePath, listenAddress, networks, oneOf, port, slug, text, url, wholeNumber, wordList, yesNo } from './parsers.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -37,6 +37,13 @@ export const SETTING_GROUPS = {
     assetsUrl: { name: 'METALFLOW_ASSETS_URL', of: 'base URL of the assets as nodes reach them; without it, made from the address and port of the boot plane', default: null, parse: url('https:', 'http:') },
     agentTlsCert: { name: 'METALFLOW_AGENT_TLS_CERT', of: 'PEM file with the certificate chain of the agent plane', default: null, parse: filePath },
     agentTlsKey: { name: 'METALFLOW_AGENT_TLS_KEY', of: 'PEM file with the private key of the agent plane', default: null, parse: filePath },
+  },
+  'The netboot system (files below the assets folder)': {
+    netbootKernel: { name: 'METALFLOW_NETBOOT_KERNEL', of: 'kernel of the netboot system', default: 'vmlinuz-x86_64', parse: text },
+    netbootInitrd: { name: 'METALFLOW_NETBOOT_INITRD', of: 'its initrd', default: 'initramfs-x86_64', parse: text },
+    netbootUki: { name: 'METALFLOW_NETBOOT_UKI', of: 'a signed UKI instead of kernel and initrd; served as it was signed, takes no argument', default: null, parse: text },
+    netbootArguments: { name: 'METALFLOW_NETBOOT_ARGUMENTS', of: 'kernel arguments of the site, with spaces between', default: 'console=tty0 console=ttyS0,115200 modules=loop,squashfs,sd-mod,usb-storage', parse: wordList },
+    agentImage: { name: 'METALFLOW_AGENT_IMAGE', of: 'container image of our agent, for HookOS, which does not start without one', default: null, parse: text },
   },
   'Where things are kept': {
     dataDir: { name: 'METALFLOW_DATA_DIR', of: 'folder of the embedded defaults: SQLite, the Temporal dev server', default: '.work/data', parse: filePath },

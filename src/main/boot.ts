@@ -35,7 +35,10 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
   const closer = createCloser();
   const now = (): Date => new Date();
   const agentHost = new URL(agentUrl).hostname.replace(/^\[|\]$/g, '');
-  const settings = BootSettings.parse({ agentUrl, grpcAuthority: `${agentHost}:${config.agentGrpcPort || 42113}`, grpcTls: agentUrl.startsWith('https:'), syslogHost: agentHost });
+  const settings = readSettings({
+    agentUrl, grpcAuthority: `${agentHost}:${config.agentGrpcPort || 42113}`, grpcTls: agentUrl.startsWith('https:'), syslogHost: agentHost,
+    kernel: config.netbootKernel, initrd: config.netbootInitrd, extraArguments: config.netbootArguments, ...(config.netbootUki && { uki: config.netbootUki }), ...(config.agentImage && { agentImage: config.agentImage }),
+  });
 
   const { missing } = await findIpxeBinaries(config.tftpRoot);
   if (missing.length > 0) log[placeholders ? 'info' : 'warn']({ missing, folder: config.tftpRoot }, placeholders ? 'no iPXE binaries: labelled placeholders are served' : 'iPXE binaries are missing: install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
@@ -59,4 +62,14 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
     await closer.close().catch(() => undefined);
     throw error instanceof MetalflowError ? error : new MetalflowError('setting_invalid', { name: 'boot', why: (error as Error).message }, { cause: error });
   }
+}
+
+const SETTING_OF: Readonly<Record<string, string>> = { kernel: 'METALFLOW_NETBOOT_KERNEL', initrd: 'METALFLOW_NETBOOT_INITRD', uki: 'METALFLOW_NETBOOT_UKI', extraArguments: 'METALFLOW_NETBOOT_ARGUMENTS', agentImage: 'METALFLOW_AGENT_IMAGE', agentUrl: 'METALFLOW_AGENT_URL' };
+
+/** Every value ends up in an iPXE script; what cannot stand there stops the start, with the setting's name. @throws setting_invalid */
+function readSettings(values: Record<string, unknown>): BootSettings {
+  const parsed = BootSettings.safeParse(values);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new MetalflowError('setting_invalid', { name: SETTING_OF[String(issue!.path[0])] ?? String(issue!.path[0]), why: issue!.message });
 }
