@@ -9,7 +9,7 @@ import type { PowerActivities } from './power.js';
 import type { RunActivities } from './runs.js';
 
 export { createImageActivities } from './image.js';
-export { createLifecycleActivities } from './lifecycle.js';
+export { createLifecycleActivities, restartMissingLifecycles } from './lifecycle.js';
 export { createNetbootActivities } from './netboot.js';
 export { createNetboxActivities } from './netbox.js';
 export { createOrderActivities } from './orders.js';

@@ -55,15 +55,20 @@ export function createLifecycleActivities({ stores, temporal, netbox, trySeconds
         heartbeat({ signalled: ++signalled });
       }
       told = new Map(devices.map(({ id, lastUpdated }) => [id, lastUpdated]));
-      let restarted = 0;
-      for (const deviceId of await stores.devices.withOpenWork()) {
-        if ((await temporal.look(lifecycleId(deviceId))).kind === 'running') continue;
-        await temporal.signalLifecycle(deviceId, SIGNALS.deviceChanged.name, { source: 'reconcile' });
-        heartbeat({ restarted: ++restarted });
-      }
+      const restarted = await restartMissingLifecycles({ stores, temporal }, (count) => heartbeat({ restarted: count }));
       if (newest) await stores.devices.setReconcileMark(newest);
       return { signalled, restarted };
     },
   };
+}
+/** Starts the lifecycles that are missing while the store shows a run, a lease or an end that nobody settled. @returns how many */
+export async function restartMissingLifecycles({ stores, temporal }: { stores: { devices: Pick<Stores['devices'], 'withOpenWork'> }; temporal: Pick<TemporalPort, 'look' | 'signalLifecycle'> }, onRestart: (count: number) => void = () => undefined): Promise<number> {
+  let restarted = 0;
+  for (const deviceId of await stores.devices.withOpenWork()) {
+    if ((await temporal.look(lifecycleId(deviceId))).kind === 'running') continue;
+    await temporal.signalLifecycle(deviceId, SIGNALS.deviceChanged.name, { source: 'reconcile' });
+    onRestart(++restarted);
+  }
+  return restarted;
 }
 export type LifecycleActivities = ReturnType<typeof createLifecycleActivities>;

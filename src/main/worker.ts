@@ -6,7 +6,7 @@ import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type NativeConnectionOptions, type WorkflowBundleOption } from '@temporalio/worker';
 import {
   activityInterceptors, createImageActivities, createLifecycleActivities, createNetbootActivities, createNetboxActivities, createOrderActivities, createPlanningActivities, createPowerActivities,
-  createRunActivities, type CentralActivities, type SiteActivities,
+  createRunActivities, restartMissingLifecycles, type CentralActivities, type SiteActivities,
 } from '../activities/index.js';
 import { createBmcFactory } from '../bmc/factory.js';
 import { createFileSecretReader } from '../bmc/file-secrets.js';
@@ -75,6 +75,9 @@ export async function startWorker(deps: WorkerDeps): Promise<WorkerRole> {
       await ended.catch(() => undefined);
     });
     if (config.netboxUrl) await ensureReconcile(temporal.client, config);
+    // Not left to the reconcile: one that died with the last worker blocks the next until its heartbeat is missed.
+    const restarted = await restartMissingLifecycles({ stores: store, temporal });
+    if (restarted > 0) log.warn({ restarted }, 'lifecycles that were missing are started again');
     log.info({ namespace: target.namespace, site: config.site }, 'worker is up');
     return { ended, close: () => closer.close() };
   } catch (error) {

@@ -1,5 +1,5 @@
 /** What a lifecycle does: takes up what the store shows, judges the device, starts runs, settles their ends. */
-import { getExternalWorkflowHandle, ParentClosePolicy, startChild } from '@temporalio/workflow';
+import { ChildWorkflowCancellationType, getExternalWorkflowHandle, ParentClosePolicy, startChild } from '@temporalio/workflow';
 import { failure, type Failure } from '../domain/errors.js';
 import { judgeRequest } from '../domain/requests.js';
 import type { RunKind } from '../domain/runs.js';
@@ -181,6 +181,8 @@ async function begin(life: LifecycleContext, input: RunInput, workflowId: string
         { key: attribute.device, value: input.deviceId },
         { key: attribute.runKind, value: input.kind },
         { key: attribute.site, value: input.site },
+      // It outlives a cancelled lifecycle too.
+      cancellationType: ChildWorkflowCancellationType.ABANDON,
         { key: attribute.state, value: life.state },
         { key: attribute.phase, value: 'planning' },
       ],

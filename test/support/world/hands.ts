@@ -29,6 +29,6 @@ export function handsOn(test: TestTemporal, { namespace, temporal }: Pick<World,
       return runIdOf(workflowId);
     },
     terminate: (workflowId) => workflow('terminate', workflowId, '--reason', 'test'),
-    cancel: (workflowId) => workflow('cancel', workflowId, '--reason', 'test'),
+    cancel: (workflowId) => workflow('cancel', workflowId),
   };
 }
