@@ -48,6 +48,9 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
     /** The run's own last act. */
     async finishRun(input: RunRef & { outcome: RunOutcome }): Promise<RunOutcome> {
       const ref = fenceRef(input);
+      // A try that died behind the write finds its run closed, and closed by itself.
+      const standing = await stores.runs.standing(ref);
+      if (standing) return standing;
       await stores.fence.enter(ref);
       return stores.runs.close(input.deviceId, input.run, input.outcome, ref);
     },

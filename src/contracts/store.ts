@@ -97,6 +97,8 @@ export interface RunStore {
   taking(deviceId: string, run: number): Promise<'not-taken' | 'marked' | 'cleared'>;
   markTaken(ref: FenceRef): Promise<void>;
   markCleared(ref: FenceRef): Promise<void>;
+  /** What this very Temporal run, or its lifecycle, wrote as the run's end; null while the run is open, and for any other Temporal run. */
+  standing(ref: FenceRef): Promise<RunOutcome | null>;
   /** First writer wins; withdraws permission, cancels orders, revokes tokens. Returns the outcome that stands. */
   close(deviceId: string, run: number, outcome: RunOutcome, ref: FenceRef | null): Promise<RunOutcome>;
 }

@@ -82,6 +82,11 @@ export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunSto
         await tx.updateTable('run').set({ cleared_at: now().toISOString() }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
       }),
 
+    async standing(ref) {
+      const row = await db.selectFrom('run').select('outcome').where('device_id', '=', ref.deviceId).where('number', '=', ref.run).where('fence', '=', ref.temporalRunId).executeTakeFirst();
+      return row?.outcome ? (JSON.parse(row.outcome) as RunOutcome) : null;
+    },
+
     close: (deviceId, run, outcome, ref) =>
       lockedTransaction(db, deviceId, async (tx) => {
         const row = await tx.selectFrom('run').select(['outcome', 'destroyed', 'kind']).where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirstOrThrow();
