@@ -8,8 +8,10 @@ import { startLoop, type Loop } from './deliverer.js';
 export function startOrderKeeper({ orders, temporal, limits, woken, log }: { orders: OrderLedger; temporal: TemporalPort; limits: Limits; woken: () => void; log: Logger }): Loop {
   // Heartbeats are coalesced to a third of their timeout, also while the order waits to be taken.
   const beatEveryMs = (limits.agentSilence * 1000) / 3;
+  // A house that was away heard nobody: what an agent has to say gets the time to be said before its silence is held against it.
+  const hearsFrom = Date.now() + limits.agentSilence * 1000;
   return startLoop(Math.min(1000, beatEveryMs / 2), log, async () => {
-    if ((await orders.passDeadlines(limits.agentSilence)) > 0) woken();
+    if (Date.now() >= hearsFrom && (await orders.passDeadlines(limits.agentSilence)) > 0) woken();
     for (const { orderId, taskToken, details } of await orders.wantHeartbeat(new Date(Date.now() - beatEveryMs))) {
       const answer = await temporal.heartbeat(taskToken, details).catch((error: unknown) => {
         log.debug({ orderId, err: error }, 'a heartbeat was not taken');

@@ -100,7 +100,8 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
     async progress(session, orderId, progress) {
       return lockedTransaction(db, session.deviceId, async (tx) => {
         const row = await own(tx, session, orderId);
-        if (row.state !== 'consumed') return 'stop';
+        // Unknown is not over: an agent that was not heard of for a while is at work still, and stopping it would make the worst of that.
+        if (row.state !== 'consumed' && row.state !== 'unknown') return 'stop';
         await tx.updateTable('agent_order').set({ progress: JSON.stringify(progress), last_sign_at: now().toISOString() }).where('id', '=', orderId).execute();
         crash('order-progress-before-commit');
         return 'on';
