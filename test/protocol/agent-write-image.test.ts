@@ -167,6 +167,15 @@ describe('a server that gives something else', () => {
     expect(headIsBlank()).toBe(true);
   });
 
+  it('gives bytes that unpack to more than the class says: told as the wrong digest when they are not the class\'s', async () => {
+    await node.addDisk('S1', oldDisk(4 * MIB));
+    const packed = gzipSync(bytes, { level: constants.Z_NO_COMPRESSION });
+    const other = gzipSync(Buffer.concat([bytes, Buffer.alloc(packed.length)]), { level: constants.Z_NO_COMPRESSION }).subarray(0, packed.length);
+    serve(other);
+    await expect(write(imageOf(packed, { compression: 'gzip', unpackedBytes: bytes.length }))).rejects.toMatchObject({ code: 'image_digest_mismatch', details: { found: sha256(other) } });
+    expect(headIsBlank()).toBe(true);
+  });
+
   it('gives bytes that are no gzip: told as the wrong digest when they are not the class\'s', async () => {
     await node.addDisk('S1', oldDisk(4 * MIB));
     const packed = gzipSync(bytes, { level: constants.Z_NO_COMPRESSION });

@@ -31,9 +31,12 @@ async function transfer(disk: DiskHandle, image: Image, context: ActionContext):
     const first = await download.next();
     const writer = await createImageWriter(disk, image);
     let unpackError: unknown = null;
+    let tooMuch = false;
     try {
       for await (const chunk of unpack(compression, hashed(download, first, asFetched))) {
         signal.throwIfAborted();
+        tooMuch = writer.written + chunk.length > unpackedBytes;
+        if (tooMuch) break;
         await writer.write(chunk);
         progress({ done: writer.written, total: unpackedBytes, unit: 'bytes', note: 'writing' });
       }
@@ -41,11 +44,12 @@ async function transfer(disk: DiskHandle, image: Image, context: ActionContext):
       if (isMetalflowError(error) || signal.aborted || compression === 'none') throw error;
       unpackError = error;
     }
-    // Also when unpacking failed or ended early: which bytes came is what tells a bad store from a bad class.
+    // Also when unpacking failed, ended early or gave too much: which bytes came is what tells a bad store from a bad class.
     for (let next = await download.next(); !next.done; next = await download.next()) asFetched.update(next.value);
     const found = asFetched.digest('hex');
     if (found !== image.sha256) throw new MetalflowError('image_digest_mismatch', { url, expected: image.sha256, found });
     if (unpackError) throw new MetalflowError('image_unpack_failed', { url, compression, why: (unpackError as Error).message.slice(0, 300) });
+    if (tooMuch) throw new MetalflowError('image_too_large', { url, limit: unpackedBytes });
     if (writer.written !== unpackedBytes) throw new MetalflowError('image_truncated', { url, expected: unpackedBytes, found: writer.written });
     const contentDigest = writer.digest();
     if (image.contentDigest !== undefined && image.contentDigest !== contentDigest) throw new MetalflowError('image_digest_mismatch', { url, expected: image.contentDigest, found: contentDigest });
