@@ -151,7 +151,9 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
         for (;;) {
           const reading = await observe(bmc, wanted.deviceId, wanted.settlingSeconds);
           heartbeat({ asked: wanted.command, reads: powerWord(reading) });
-          if (reading.kind === 'read' || (reading.kind === 'unknown' && reading.code === 'bmc_auth_failed') || Date.now() >= until) return reading;
+          if (reading.kind === 'read' || (reading.kind === 'unknown' && reading.code === 'bmc_auth_failed')) return reading;
+          // Settling ends by itself, and only then does silence say something.
+          if (reading.kind !== 'settling' && Date.now() >= until) return reading;
           await pause(wanted.pollSeconds * 1000);
         }
       }

@@ -1,0 +1,283 @@
+/** Power as a run needs it, against a BMC that does what a BMC may do. */
+import { createPowerActivities, type PowerActivities, type PowerChange } from '../../src/activities/power.js';
+import type { Bmc, CommandResult, UuidReading } from '../../src/contracts/bmc.js';
+import type { BmcAddress } from '../../src/contracts/device.js';
+import type { PowerName, PowerReading } from '../../src/domain/power.js';
+import { runActivity } from '../support/activity-env.js';
+import { UUID } from '../support/store-bench.js';
+
+const read = (power: PowerName): PowerReading => ({ kind: 'read', power });
+const [ON, OFF, OFF_HARD, HIBERNATE, SLEEP] = (['on', 'off-soft', 'off-hard', 'hibernate', 'sleep-deep'] as const).map(read) as [PowerReading, PowerReading, PowerReading, PowerReading, PowerReading];
+const SILENT: PowerReading = { kind: 'unknown', code: 'bmc_unreachable', why: 'timeout' };
+const LOCKED_OUT: PowerReading = { kind: 'unknown', code: 'bmc_auth_failed', why: '401' };
+const OTHER = UUID.replace('4c4c', '5d5d');
+
+
+/** A BMC by script: each reading once, the last one for ever. */
+class Bench {
+  readings: PowerReading[] = [ON];
+  uuid: UuidReading = { kind: 'read', uuid: UUID };
+  answer: CommandResult = { kind: 'accepted' };
+  /** What the power reads once the command was sent. */
+  afterCommand: PowerReading[] | null = null;
+  readonly sent: string[] = [];
+  readonly conversations: { open: boolean; reads: number }[] = [];
+  readonly intents = new Map<string, { answer: CommandResult | null; writtenAt: string }>();
+  readonly written: string[] = [];
+  lastChangeAt: string | null = null;
+  approvedUuid: string | null = null;
+  fence: Error | null = null;
+  readonly words: string[] = [];
+  readonly heartbeats: unknown[] = [];
+  #locked: string | null = null;
+  readonly activities: PowerActivities;
+
+  constructor(readonly address: BmcAddress = { type: 'amt', host: '10.0.0.7' }) {
+    this.activities = createPowerActivities({
+      lockSeconds: 60,
+      bmc: { open: async (at) => this.#open(at) },
+      stores: {
+        fence: { enter: async () => { if (this.fence) throw this.fence; return 'held'; } },
+        devices: { setPower: async (_id: string, word: string) => void this.words.push(word), find: async () => ({ approvedUuid: this.approvedUuid }) } as never,
+        power: {
+          intend: async (_ref, { id, command }) => {
+            const there = this.intents.get(id);
+            if (there) return { kind: 'again', ...there };
+            this.intents.set(id, { answer: null, writtenAt: new Date().toISOString() });
+            this.written.push(`intent ${command}`);
+            return { kind: 'first' };
+          },
+          answered: async (id, answer) => void this.intents.set(id, { ...this.intents.get(id)!, answer }),
+          lock: async (_bmc, holder) => (this.#locked ??= holder) === holder,
+          unlock: async () => void (this.#locked = null),
+          lastChangeAt: async () => this.lastChangeAt,
+        },
+      },
+    });
+  }
+
+  #open(address: BmcAddress): Bmc {
+    const conversation = { open: true, reads: 0 };
+    this.conversations.push(conversation);
+    const command = async (name: string): Promise<CommandResult> => {
+      this.sent.push(name);
+      this.written.push(`sent ${name}`);
+      if (this.afterCommand) this.readings = [...this.afterCommand];
+      return this.answer;
+    };
+    return {
+      address,
+      observePower: async () => (conversation.reads++, this.readings.length > 1 ? this.readings.shift()! : this.readings[0]!),
+      machineUuid: async () => this.uuid,
+      powerOn: () => command('on'), powerOff: () => command('off'), bootOnceFromNetwork: () => command('network'),
+      identify: async () => null, capabilities: async () => null,
+      close: async () => void (conversation.open = false),
+    };
+  }
+
+  readonly #caller = { workflowId: 'node/7/run/1', temporalRunId: 'temporal-run-1', onHeartbeat: (details: unknown) => void this.heartbeats.push(details) };
+  change(command: 'on' | 'off', extra: Partial<PowerChange> = {}) {
+    return runActivity(this.#caller, this.activities.changePower, { deviceId: '7', run: 1, bmc: this.address, command, intent: 'cycle-1/1', limitSeconds: 0.03, settlingSeconds: 0.05, pollSeconds: 0.002, ...extra });
+  }
+  confirmOff(limitSeconds = 0.03) {
+    return runActivity(this.#caller, this.activities.confirmOff, { deviceId: '7', run: 1, bmc: this.address, systemUuid: UUID, apartSeconds: 0.005, settlingSeconds: 0.05, limitSeconds, pollSeconds: 0.002 });
+  }
+  checkMachine(systemUuid: string | null = UUID) {
+    return runActivity(this.#caller, this.activities.checkMachine, { deviceId: '7', run: 1, bmc: this.address, systemUuid, limitSeconds: 0.03, pollSeconds: 0.002 });
+  }
+}
+
+let bench: Bench;
+beforeEach(() => void (bench = new Bench()));
+afterEach(() => expect(bench.conversations.filter((one) => one.open)).toEqual([]));
+
+describe('a power change', () => {
+  test.each([['off', OFF], ['off', OFF_HARD], ['on', ON]] as const)('to %s sends nothing when the state is there', async (command, reading) => {
+    bench.readings = [reading];
+    expect(await bench.change(command)).toEqual({ kind: 'reached', power: command, commanded: false });
+    expect([bench.sent, bench.written]).toEqual([[], []]);
+  });
+  test('writes its intent before the wire, sends one command, and believes the reading only (A5: on the 4th poll)', async () => {
+    bench.afterCommand = [ON, ON, ON, OFF];
+    expect(await bench.change('off', { limitSeconds: 5 })).toEqual({ kind: 'reached', power: 'off', commanded: true });
+    expect(bench.written).toEqual(['intent off', 'sent off']);
+    expect(bench.readings).toEqual([OFF]);
+  });
+  test.each([['hibernate', HIBERNATE], ['sleep', SLEEP]] as const)('%s is not off (A5): off is asked for', async (_name, reading) => {
+    bench.readings = [reading];
+    bench.afterCommand = [OFF];
+    expect(await bench.change('off')).toMatchObject({ kind: 'reached', commanded: true });
+    expect(bench.sent).toEqual(['off']);
+  });
+  test.each<['on' | 'off', PowerReading, string]>([['off', ON, 'bmc_still_on'], ['off', HIBERNATE, 'bmc_still_on'], ['on', OFF, 'bmc_still_off'], ['on', SLEEP, 'bmc_still_off']])('to %s that reads %j for ever has one command, and is a named failure', async (command, reading, code) => {
+    bench.readings = [reading];
+    expect(await bench.change(command)).toMatchObject({ kind: 'not-reached', answer: 'accepted', failure: { code, message: expect.stringContaining(reading.kind === 'read' ? reading.power : '') } });
+    expect(bench.sent).toEqual([command]);
+  });
+  test('beats its heart with what it sees', async () => {
+    bench.afterCommand = [ON, OFF];
+    await bench.change('off', { limitSeconds: 5 });
+    expect(bench.heartbeats).toEqual([{ asked: 'off', reads: 'on' }, { asked: 'off', reads: 'off' }]);
+    expect(bench.words).toEqual(['on', 'on', 'off']);
+  });
+  test('that the fence refuses reaches no BMC', async () => {
+    bench.fence = new Error('stale');
+    await expect(bench.change('off')).rejects.toThrow('stale');
+    expect(bench.conversations).toEqual([]);
+  });
+});
+
+describe('one command a request, whatever the BMC answers', () => {
+  test.each<[string, CommandResult, object]>([
+    ['refused', { kind: 'refused', code: 'bmc_refused', why: 'not ready', details: { returnValue: '2' } }, { kind: 'refused', failure: { code: 'bmc_refused', message: 'the BMC refused power off with 2 (not ready)' } }],
+    ['refused for its credentials', { kind: 'refused', code: 'bmc_auth_failed', why: '401' }, { kind: 'refused', failure: { code: 'bmc_auth_failed', message: expect.stringContaining('bmc-amt') } }],
+    ['unknown, and the state did not come', { kind: 'unknown', why: 'timeout' }, { kind: 'not-reached', power: 'on', answer: 'unknown', failure: { code: 'bmc_outcome_unknown' } }],
+    ['not sent', { kind: 'not-sent', why: 'connection refused' }, { kind: 'not-reached', power: 'unknown', answer: 'not-sent', failure: { code: 'bmc_unreachable' } }],
+  ])('%s', async (_what, answer, expected) => {
+    bench.answer = answer;
+    expect(await bench.change('off')).toMatchObject(expected);
+    // The next try of the same request sends nothing more.
+    expect(await bench.change('off')).toMatchObject(expected);
+    expect(bench.sent).toEqual(['off']);
+  });
+  test('an unknown answer whose effect is seen is reached', async () => {
+    bench.answer = { kind: 'unknown', why: 'timeout' };
+    bench.afterCommand = [OFF];
+    expect(await bench.change('off')).toEqual({ kind: 'reached', power: 'off', commanded: true });
+  });
+});
+
+describe('an attempt that finds an intent without an answer (W3)', () => {
+  beforeEach(() => void bench.intents.set('cycle-1/1', { answer: null, writtenAt: new Date().toISOString() }));
+  test('only observes, and sees the effect of the first', async () => {
+    bench.readings = [ON, ON, OFF];
+    expect(await bench.change('off', { limitSeconds: 5 })).toEqual({ kind: 'reached', power: 'off', commanded: true });
+    expect(bench.sent).toEqual([]);
+  });
+  test('only observes, and says that it does not know', async () => {
+    expect(await bench.change('off')).toMatchObject({ kind: 'not-reached', power: 'on', answer: null, failure: { code: 'bmc_outcome_unknown' } });
+    expect(bench.sent).toEqual([]);
+  });
+  test('of another request sends its own', async () => {
+    bench.afterCommand = [OFF];
+    expect(await bench.change('off', { intent: 'cycle-1/2' })).toMatchObject({ kind: 'reached' });
+    expect(bench.sent).toEqual(['off']);
+  });
+});
+
+describe('unreachable is never off', () => {
+  test('and is not commanded blindly', async () => {
+    bench.readings = [SILENT];
+    expect(await bench.change('off')).toMatchObject({ kind: 'not-reached', power: 'unknown', answer: null, failure: { code: 'bmc_unreachable' } });
+    expect([bench.sent, bench.intents.size]).toEqual([[], 0]);
+  });
+  test('a BMC that answers within the limit is commanded then', async () => {
+    bench.readings = [SILENT, SILENT, ON];
+    bench.afterCommand = [OFF];
+    expect(await bench.change('off', { limitSeconds: 5 })).toMatchObject({ kind: 'reached', commanded: true });
+  });
+  test('a BMC that refuses the credentials is not asked until the limit', async () => {
+    bench.readings = [SILENT, LOCKED_OUT];
+    expect(await bench.change('off', { limitSeconds: 60 })).toMatchObject({ kind: 'not-reached', power: 'unknown', failure: { code: 'bmc_auth_failed', message: expect.stringContaining('bmc-amt') } });
+  });
+  test('a BMC that falls silent after the command leaves the power unknown', async () => {
+    bench.afterCommand = [SILENT];
+    expect(await bench.change('off')).toMatchObject({ kind: 'not-reached', power: 'unknown', answer: 'accepted', failure: { code: 'bmc_unreachable' } });
+  });
+  test('a manual node has nothing to read: a person is asked', async () => {
+    bench = new Bench({ type: 'manual', host: '' });
+    bench.readings = [SILENT];
+    bench.answer = { kind: 'refused', code: 'bmc_manual_task', why: 'power it off', details: { task: 'power node-7 off' } };
+    expect(await bench.change('off')).toMatchObject({ kind: 'refused', failure: { code: 'bmc_manual_task', message: expect.stringContaining('power node-7 off') } });
+  });
+});
+
+describe('the silence of an AMT after a power change', () => {
+  test('is settling, and has an allowance of its own beside the limit', async () => {
+    bench.afterCommand = [...Array.from({ length: 10 }, () => SILENT), OFF];
+    bench.lastChangeAt = new Date().toISOString();
+    expect(await bench.change('off', { limitSeconds: 0, settlingSeconds: 60 })).toMatchObject({ kind: 'reached', power: 'off' });
+    expect(bench.words).toContain('settling');
+  });
+  test('before the next command is waited out, and no command is claimed that was never sent', async () => {
+    bench.readings = [...Array.from({ length: 10 }, () => SILENT), OFF];
+    bench.afterCommand = [ON];
+    bench.lastChangeAt = new Date().toISOString();
+    expect(await bench.change('on', { limitSeconds: 0, settlingSeconds: 60 })).toEqual({ kind: 'reached', power: 'on', commanded: true });
+    expect(bench.sent).toEqual(['on']);
+  });
+  test('that lasts longer is unreachable', async () => {
+    bench.readings = [SILENT];
+    bench.lastChangeAt = new Date().toISOString();
+    expect(await bench.change('on', { settlingSeconds: 0.02 })).toMatchObject({ kind: 'not-reached', power: 'unknown', failure: { code: 'bmc_unreachable' } });
+    expect(bench.sent).toEqual([]);
+  });
+  test('is no settling long after the change, nor of another kind of BMC, nor when it refuses us', async () => {
+    bench.readings = [SILENT];
+    bench.lastChangeAt = '2020-01-01T00:00:00.000Z';
+    await bench.change('off');
+    bench.lastChangeAt = new Date().toISOString();
+    bench.readings = [LOCKED_OUT];
+    await bench.change('off', { settlingSeconds: 60 });
+    const redfish = new Bench({ type: 'redfish', host: '10.0.0.8' });
+    redfish.readings = [SILENT];
+    redfish.lastChangeAt = new Date().toISOString();
+    await redfish.change('off', { settlingSeconds: 60 });
+    expect(new Set([...bench.words, ...redfish.words])).toEqual(new Set(['unknown']));
+  });
+});
+
+describe('confirming that a node is off', () => {
+  test('reads twice through fresh connections, each from the right machine', async () => {
+    bench.readings = [OFF, OFF_HARD];
+    expect(await bench.confirmOff()).toEqual({ kind: 'off-twice' });
+    expect(bench.conversations.map((one) => one.reads)).toEqual([1, 1]);
+    expect(bench.sent).toEqual([]);
+  });
+  test.each<[string, PowerReading[], string]>([
+    ['on', [ON], 'bmc_still_on'],
+    ['off, then on', [OFF, ON], 'bmc_still_on'],
+    ['hibernate (A5)', [HIBERNATE], 'bmc_still_on'],
+    ['sleep (A5)', [SLEEP], 'bmc_still_on'],
+    ['silent', [SILENT], 'bmc_unreachable'],
+    ['off, then silent', [OFF, SILENT], 'bmc_unreachable'],
+  ])('%s is not off', async (_what, readings, code) => {
+    bench.readings = readings;
+    expect(await bench.confirmOff()).toMatchObject({ kind: 'not-off', failure: { code } });
+  });
+  test('a silence while AMT settles is no answer of either kind: it is asked again', async () => {
+    bench.readings = [SILENT, SILENT, OFF];
+    bench.lastChangeAt = new Date().toISOString();
+    expect(await bench.confirmOff(5)).toEqual({ kind: 'off-twice' });
+  });
+  test('another machine that is off proves nothing of this device', async () => {
+    bench.readings = [OFF];
+    bench.uuid = { kind: 'read', uuid: OTHER };
+    expect(await bench.confirmOff()).toMatchObject({ kind: 'another-machine', found: OTHER, failure: { code: 'bmc_is_another_machine' } });
+  });
+  test('a manual node cannot be proven off', async () => {
+    bench = new Bench({ type: 'manual', host: '' });
+    expect(await bench.confirmOff()).toMatchObject({ kind: 'not-off', failure: { code: 'off_unprovable' } });
+    expect(bench.conversations).toEqual([]);
+  });
+});
+
+describe('which machine is behind the BMC', () => {
+  test.each<[string, UuidReading, string | null, string | null, object]>([
+    ['the device', { kind: 'read', uuid: UUID.toUpperCase() }, UUID, null, { kind: 'same', uuid: UUID }],
+    ['another', { kind: 'read', uuid: OTHER }, UUID, null, { kind: 'differs', found: OTHER, failure: { code: 'bmc_is_another_machine' } }],
+    ['another that an approver accepted', { kind: 'read', uuid: OTHER }, UUID, OTHER, { kind: 'same', uuid: OTHER }],
+    ['another than the one an approver accepted', { kind: 'read', uuid: OTHER }, UUID, UUID.replace('4c4c', '6e6e'), { kind: 'differs' }],
+    ['one whose device has no UUID', { kind: 'read', uuid: OTHER }, null, null, { kind: 'differs', found: OTHER, failure: { code: 'bmc_uuid_unreadable' } }],
+    ['one that does not say', { kind: 'unreadable', why: 'empty' }, UUID, null, { kind: 'differs', found: '', failure: { code: 'bmc_uuid_unreadable' } }],
+    ['one that says zeros', { kind: 'read', uuid: '00000000-0000-0000-0000-000000000000' }, UUID, null, { kind: 'differs', found: '', failure: { code: 'bmc_uuid_unreadable' } }],
+    ['one that does not say, and was approved so', { kind: 'unreadable', why: 'empty' }, UUID, '', { kind: 'same', uuid: null }],
+    ['one that does not answer', { kind: 'unknown', code: 'bmc_unreachable', why: 'timeout' }, UUID, UUID, { kind: 'unknown', failure: { code: 'bmc_unreachable' } }],
+    ['one that refuses us', { kind: 'unknown', code: 'bmc_auth_failed', why: '401' }, UUID, null, { kind: 'unknown', failure: { code: 'bmc_auth_failed' } }],
+  ])('%s', async (_what, uuid, systemUuid, approvedUuid, expected) => {
+    bench.uuid = uuid;
+    bench.approvedUuid = approvedUuid;
+    expect(await bench.checkMachine(systemUuid)).toMatchObject(expected);
+    expect(bench.sent).toEqual([]);
+  });
+});
