@@ -35,6 +35,14 @@ export type OffConfirmation =
   /** What was read, off or not, says nothing of the device. */
   | { readonly kind: 'another-machine'; readonly found: string; readonly failure: Failure };
 
+/** Which machine is behind this BMC? Asked for so long. */
+export interface MachineQuestion extends RunRef {
+  readonly bmc: BmcAddress;
+  readonly systemUuid: string | null;
+  readonly limitSeconds: number;
+  readonly pollSeconds: number;
+}
+
 export interface PowerActivitiesDeps {
   readonly bmc: BmcFactory;
   readonly stores: Pick<Stores, 'fence' | 'power' | 'devices'>;
@@ -86,9 +94,8 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
     const power = powerWord(reading);
     const shown = reading.kind === 'read' ? reading.power : power;
     const address = where(change.bmc);
-    const minutes = Math.max(1, Math.round(change.limitSeconds / 60));
     const why = reading.kind === 'unknown'
-      ? failure(reading.code, reading.code === 'bmc_unreachable' ? { address, minutes } : { address, secret: `bmc-${change.bmc.type}`, step: 'reading the power state', value: reading.why, meaning: reading.why, why: reading.why })
+      ? failure(reading.code, reading.code === 'bmc_unreachable' ? { address, seconds: change.limitSeconds } : { address, secret: `bmc-${change.bmc.type}`, step: 'reading the power state', value: reading.why, meaning: reading.why, why: reading.why })
       : answer === null || answer.kind === 'unknown'
         ? failure('bmc_outcome_unknown', { command: change.command, power: shown })
         : failure(change.command === 'off' ? 'bmc_still_on' : 'bmc_still_off', { power: shown });
@@ -160,7 +167,7 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
     },
 
     /** Arms one boot from the network; sends no power command. */
-    async bootOnceFromNetwork(input: RunRef & { bmc: BmcAddress }): Promise<{ kind: 'armed' } | { kind: 'refused'; failure: Failure }> {
+    async bootOnceFromNetwork(input: RunRef & { bmc: BmcAddress; limitSeconds: number }): Promise<{ kind: 'armed' } | { kind: 'refused'; failure: Failure }> {
       await stores.fence.enter(fenceRef(input));
       return withBmc(input.bmc, async (bmc) => {
         const answer = await bmc.bootOnceFromNetwork();
@@ -168,15 +175,15 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
         if (answer.kind === 'accepted') return { kind: 'armed' };
         if (answer.kind === 'refused') return { kind: 'refused', failure: refusal(answer, 'one-time network boot', input.bmc) };
         // Arming twice is the same as once: try again.
-        throw new MetalflowError('bmc_unreachable', { address: where(input.bmc), minutes: 0 });
+        throw new MetalflowError('bmc_unreachable', { address: where(input.bmc), seconds: input.limitSeconds });
       });
     },
 
     /** Is the machine behind the BMC the device? Before a run's first command. */
-    async checkMachine(input: RunRef & { bmc: BmcAddress; systemUuid: string | null }): Promise<MachineCheck> {
+    async checkMachine(input: MachineQuestion): Promise<MachineCheck> {
       await stores.fence.enter(fenceRef(input));
       if (input.bmc.type === 'manual') return { kind: 'same', uuid: null };
-      return withBmc(input.bmc, (bmc) => compareMachine(bmc, input));
+      return untilItAnswers(input, () => withBmc(input.bmc, (bmc) => compareMachine(bmc, input)), (check) => check.kind !== 'unknown' || check.failure.code !== 'bmc_unreachable');
     },
 
     /** Waits, without a limit of its own, until the BMC reads as wanted: a held run goes on by itself when a person powered the node. */
@@ -193,16 +200,20 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
     },
 
     /** Two reads of off, some seconds apart, through fresh connections, each from the right machine. */
-    async confirmOff(input: RunRef & { bmc: BmcAddress; systemUuid: string | null; apartSeconds: number; settlingSeconds: number }): Promise<OffConfirmation> {
+    async confirmOff(input: MachineQuestion & { apartSeconds: number; settlingSeconds: number }): Promise<OffConfirmation> {
       await stores.fence.enter(fenceRef(input));
       if (input.bmc.type === 'manual') return { kind: 'not-off', power: 'unknown', failure: failure('off_unprovable') };
       for (const read of [1, 2]) {
-        const seen = await withBmc(input.bmc, async (bmc) => ({ machine: await compareMachine(bmc, input), power: await observe(bmc, input.deviceId, input.settlingSeconds) }));
+        const seen = await untilItAnswers(
+          input,
+          () => withBmc(input.bmc, async (bmc) => ({ machine: await compareMachine(bmc, input), power: await observe(bmc, input.deviceId, input.settlingSeconds) })),
+          ({ machine, power }) => (power.kind === 'read' || (power.kind === 'unknown' && power.code !== 'bmc_unreachable')) && (machine.kind !== 'unknown' || machine.failure.code !== 'bmc_unreachable'),
+        );
         heartbeat({ read, reads: powerWord(seen.power) });
         if (seen.machine.kind === 'differs') return { ...seen.machine, kind: 'another-machine' };
         if (seen.machine.kind === 'unknown') return { kind: 'not-off', power: powerWord(seen.power), failure: seen.machine.failure };
         if (!readsOff(seen.power)) {
-          return { kind: 'not-off', power: powerWord(seen.power), failure: seen.power.kind === 'read' ? failure('bmc_still_on', { power: seen.power.power }) : failure('bmc_unreachable', { address: where(input.bmc), minutes: 0 }) };
+          return { kind: 'not-off', power: powerWord(seen.power), failure: seen.power.kind === 'read' ? failure('bmc_still_on', { power: seen.power.power }) : failure('bmc_unreachable', { address: where(input.bmc), seconds: input.limitSeconds }) };
         }
         if (read === 2) break;
         crash('confirmOff:between-reads');
@@ -212,10 +223,21 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, crash
     },
   };
 
-  async function compareMachine(bmc: Bmc, input: RunRef & { systemUuid: string | null }): Promise<MachineCheck> {
+  /** A BMC that does not answer is asked again, each time through a fresh connection, until it does or the limit passes. */
+  async function untilItAnswers<Seen>({ limitSeconds, pollSeconds }: MachineQuestion, look: () => Promise<Seen>, answered: (seen: Seen) => boolean): Promise<Seen> {
+    const until = Date.now() + limitSeconds * 1000;
+    for (;;) {
+      const seen = await look();
+      if (answered(seen) || Date.now() >= until) return seen;
+      heartbeat({ waitsFor: 'the BMC to answer' });
+      await pause(pollSeconds * 1000);
+    }
+  }
+
+  async function compareMachine(bmc: Bmc, input: MachineQuestion): Promise<MachineCheck> {
     const reading = await bmc.machineUuid();
     if (reading.kind === 'unknown') {
-      return { kind: 'unknown', failure: failure(reading.code, { address: where(bmc.address), minutes: 0, secret: `bmc-${bmc.address.type}`, step: 'reading the machine UUID', value: '?', meaning: reading.why, why: reading.why }) };
+      return { kind: 'unknown', failure: failure(reading.code, { address: where(bmc.address), seconds: input.limitSeconds, secret: `bmc-${bmc.address.type}`, step: 'reading the machine UUID', value: '?', meaning: reading.why, why: reading.why }) };
     }
     const found = reading.kind === 'read' ? parseUuid(reading.uuid) : null;
     if (found && found === input.systemUuid) return { kind: 'same', uuid: found };

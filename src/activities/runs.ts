@@ -2,7 +2,7 @@
 import type { Failure } from '../domain/errors.js';
 import type { RunKind, RunPhase } from '../domain/runs.js';
 import type { Limits } from '../domain/limits.js';
-import type { RunInput, RunOutcome, WatchedEnd } from '../contracts/messages.js';
+import { runWorkflowId, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
 import { MetalflowError } from '../domain/errors.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { Stores } from '../contracts/store.js';
@@ -29,6 +29,10 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
         // The number was used before: the store is older than Temporal (a restored backup).
         const why = `Temporal knows ${opened.workflowId}, which the store has only just opened`;
         await stores.runs.close(input.deviceId, opened.run, { end: 'failed', failure: null, destroyed: false }, null);
+        // All that Temporal knows are spent, so that one adoption is enough.
+        let next = opened.run + 1;
+        while ((await temporal.look(runWorkflowId(input.deviceId, next))).kind !== 'absent') next++;
+        await stores.runs.skipTo(input.deviceId, next);
         await stores.installation.distrustDevice(input.deviceId, why);
         throw new MetalflowError('installation_mismatch', { why });
       }
@@ -90,6 +94,13 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
       if (input.hold && input.tellNetbox) await tell(input, 'warning', `run ${input.run} is held: ${input.hold.message}. What to do: ${input.hold.hint}`);
     },
 
+    /** A hold that has lasted: said louder, once. */
+    async alertHold(input: RunRef & { hold: Failure; seconds: number }): Promise<void> {
+      const text = `run ${input.run} has been held for ${Math.round(input.seconds / 60)} min: ${input.hold.message}. What to do: ${input.hold.hint}`;
+      await stores.devices.journal(input.deviceId, input.run, 'hold', text);
+      await tell(input, 'danger', text);
+    },
+
     async noteVerb(input: RunRef & { text: string; by: string }): Promise<void> {
       await stores.devices.journal(input.deviceId, input.run, 'verb', input.text, input.by);
     },
@@ -101,7 +112,7 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
   };
 
   /** A journal entry in NetBox is a courtesy: NetBox being away stops no run. */
-  async function tell(input: RunRef, kind: 'info' | 'warning', text: string): Promise<void> {
+  async function tell(input: RunRef, kind: 'info' | 'warning' | 'danger', text: string): Promise<void> {
     await netbox.addJournalEntry(input.deviceId, kind, text).catch(() => undefined);
   }
 }

@@ -89,6 +89,8 @@ export interface RunStore {
   /** The open run when there is one, else a new one with the next number. */
   open(deviceId: string, kind: RunKind, begun: BegunWith): Promise<{ run: number; kind: RunKind; workflowId: string; begun: BegunWith; isNew: boolean }>;
   nextNumber(deviceId: string): Promise<number>;
+  /** Numbers up to, and without, `next` are spent: Temporal knows them. */
+  skipTo(deviceId: string, next: number): Promise<void>;
   enterPhase(ref: FenceRef, phase: RunPhase, note: string): Promise<void>;
   setHold(ref: FenceRef, hold: Failure | null): Promise<void>;
   pinPlan(ref: FenceRef, plan: RunPlan): Promise<void>;
@@ -148,7 +150,9 @@ export interface OrderLedger {
   /** Passes deadlines: not taken, timed out, silent. Called by the worker's keeper. */
   passDeadlines(agentSilenceSeconds: number): Promise<number>;
   /** Orders whose activity wants a heartbeat: no heartbeat since `before`. Marks them as heartbeaten. */
-  wantHeartbeat(before: Date): Promise<{ orderId: string; taskToken: string; details: unknown }[]>;
+  wantHeartbeat(before: Date): Promise<{ orderId: string; taskToken: string; withheld: boolean; details: unknown }[]>;
+  /** Its activity was paused, or let go, in Temporal: a paused order is not offered. What was taken goes on: a half wipe is worse than a whole one. */
+  withhold(orderId: string, withheld: boolean): Promise<void>;
   /** Temporal no longer wants the order (cancelled or reset): the agent is told at its next progress. */
   cancelByTemporal(orderId: string): Promise<void>;
 }

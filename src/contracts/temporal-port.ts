@@ -19,5 +19,5 @@ export interface TemporalPort {
   /** Completes an asynchronous activity by task token; `absent` when the token is stale. */
   complete(taskToken: string, result: unknown): Promise<'delivered' | 'absent'>;
   /** Heartbeats one by task token; says what Temporal wants of it. */
-  heartbeat(taskToken: string, details: unknown): Promise<'on' | 'cancelled' | 'absent'>;
+  heartbeat(taskToken: string, details: unknown): Promise<'on' | 'paused' | 'cancelled' | 'absent'>;
 }

@@ -20,7 +20,7 @@ const row = (text: string, http: number, verb: Verb, hint: string, retryable = f
 
 export const ERRORS = {
   // ---- a run's failures -------------------------------------------------------------------------------------------
-  bmc_unreachable: row('no answer from the BMC at {address} for {minutes} min; its power is unknown', 502, 'resume', 'check power and network of the BMC, then `resume`, or put the node in maintenance', true),
+  bmc_unreachable: row('no answer from the BMC at {address} within {seconds} s; its power is unknown', 502, 'resume', 'check power and network of the BMC, then `resume`; or `cancel` the run and put the node in maintenance', true),
   bmc_auth_failed: row('the BMC at {address} refuses the credentials of {secret}', 502, 'resume', 'fix the secret file, then `resume`'),
   bmc_refused: row('the BMC refused {step} with {value} ({meaning})', 502, 'resume', 'do what the meaning says, then `resume`'),
   bmc_answer_invalid: row('the BMC at {address} answered something that is not WS-Man: {why}', 502, 'resume', 'check that address and port are those of the BMC, then `resume`'),
@@ -61,7 +61,6 @@ export const ERRORS = {
   order_not_taken: row('{action} was offered for {seconds} s and the agent never took it', 504, 'retry', 'look at the console of the node, then `retry`'),
   outcome_unknown: row('{action} was taken by the node and never reported', 504, 'retry', 'look at the node; `retry` grants it again, `resume --done` says that it was done'),
   agent_lost: row('no sign of the agent since {since}', 504, 'retry', 'look at the console, then `retry`', true),
-  reboot_not_seen: row('the node took the reboot and was not seen afterwards', 504, 'retry', 'look at the console, then `retry` or `resume`'),
   seed_not_fetched: row('installed, and never seen: its seed was not fetched within {minutes} min', 504, 'retry', 'look at the console; `resume` waits again, `retry` installs again'),
   netbox_conflict: row('a person changed {field} to {value} since our last write', 409, 'resume', 'resume to let ours stand, or leave theirs'),
   netbox_unreachable: row('NetBox cannot be read: {why}', 502, 'resume', 'check NetBox and its token, then `resume`', true),

@@ -25,7 +25,7 @@ export const LIMITS = {
   orderQueued: { seconds: 300, of: 'an order offered until it is taken' },
   agentSilence: { seconds: 60, of: 'the last sign of the agent during a taken order, and the heartbeat of its activity' },
   disarming: { seconds: 60, of: 'withdrawing permission' },
-  rebooting: { seconds: 900, of: 'reboot taken until the node is seen' },
+  rebooting: { seconds: 900, of: 'the last reboot taken until it is reported' },
   confirmingSeed: { seconds: 1800, of: 'reboot until the seed is fetched' },
   confirmingOff: { seconds: 600, of: 'retirement: both off reads' },
   permissionLease: { seconds: 300, of: 'a netboot permission without renewal' },

@@ -88,11 +88,11 @@ export function createNodeWorkflows({ client, connection, signalLifecycle }: Tem
     async say(deviceId, verb, input) {
       const node = await nodes.find(deviceId);
       if (!node) throw new MetalflowError('node_not_found', { node: deviceId });
-      if (node.openRun === null || !isOneOf(RUN_VERBS, verb)) return ask(client.workflow.getHandle(lifecycleId(deviceId)), verb, input);
-      // The run takes only what was said to its present self: a reset would apply the update again.
-      const handle = client.workflow.getHandle(runWorkflowId(deviceId, node.openRun));
+      const toRun = node.openRun !== null && isOneOf(RUN_VERBS, verb);
+      const handle = client.workflow.getHandle(toRun ? runWorkflowId(deviceId, node.openRun!) : lifecycleId(deviceId));
+      // A workflow takes only what was said to its present self: a reset would apply the update again.
       const { runId } = await handle.describe().catch((error: unknown) => {
-        if (error instanceof WorkflowNotFoundError) throw new MetalflowError('verb_refused', { verb, why: 'the run is not there yet' });
+        if (error instanceof WorkflowNotFoundError) throw new MetalflowError('verb_refused', { verb, why: toRun ? 'the run is not there yet' : 'no workflow of this node is open' });
         throw new MetalflowError('temporal_unavailable', { why: (error as Error).message });
       });
       return ask(handle, verb, { ...input, runId });

@@ -12,13 +12,14 @@ export function startOrderKeeper({ orders, temporal, limits, woken, log }: { ord
   const hearsFrom = Date.now() + limits.agentSilence * 1000;
   return startLoop(Math.min(1000, beatEveryMs / 2), log, async () => {
     if (Date.now() >= hearsFrom && (await orders.passDeadlines(limits.agentSilence)) > 0) woken();
-    for (const { orderId, taskToken, details } of await orders.wantHeartbeat(new Date(Date.now() - beatEveryMs))) {
+    for (const { orderId, taskToken, withheld, details } of await orders.wantHeartbeat(new Date(Date.now() - beatEveryMs))) {
       const answer = await temporal.heartbeat(taskToken, details).catch((error: unknown) => {
         log.debug({ orderId, err: error }, 'a heartbeat was not taken');
-        return 'on' as const;
+        return null;
       });
       // Cancelled or reset in Temporal: the agent is told to stop at its next progress. A stale token says nothing of the order.
       if (answer === 'cancelled') await orders.cancelByTemporal(orderId);
+      else if (answer === 'paused' || (answer === 'on' && withheld)) await orders.withhold(orderId, answer === 'paused');
     }
   });
 }

@@ -99,7 +99,7 @@ export function createTemporalPort(client: Client): TemporalPort {
       } catch (error) {
         const name = (error as Error).name;
         if (name === 'ActivityCancelledError' || name === 'ActivityResetError') return 'cancelled';
-        if (name === 'ActivityPausedError') return 'on';
+        if (name === 'ActivityPausedError') return 'paused';
         if (name === 'ActivityNotFoundError') return 'absent';
         throw unavailable(error);
       }

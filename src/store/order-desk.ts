@@ -33,7 +33,7 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
 
   const next: OrderDesk['next'] = async (session) => {
     if (!session.bootAttempt) return null;
-    const row = await db.selectFrom('agent_order').selectAll().where('device_id', '=', session.deviceId).where('boot_attempt', '=', session.bootAttempt).where('state', '=', 'queued').orderBy('id').executeTakeFirst();
+    const row = await db.selectFrom('agent_order').selectAll().where('device_id', '=', session.deviceId).where('boot_attempt', '=', session.bootAttempt).where('state', '=', 'queued').where('withheld', '=', 0).orderBy('id').executeTakeFirst();
     return row ? toOrder(row) : null;
   };
 

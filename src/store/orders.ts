@@ -76,7 +76,7 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
             id, device_id: ref.deviceId, run: ref.run, boot_attempt: input.bootAttempt, title: input.title, grant_no: verdict.grant, state: 'queued',
             action: JSON.stringify(input.action), action_name: input.action.name, destructive: input.destructive ? 1 : 0, timeout_seconds: input.timeoutSeconds,
             queued_at: at.toISOString(), queue_deadline: new Date(at.getTime() + input.queueSeconds * 1000).toISOString(), consumed_at: null, consumed_by: null, deadline_at: null,
-            last_sign_at: null, progress: null, report: null, reported_at: null, closed_why: null, task_token: null, heartbeat_at: null,
+            last_sign_at: null, progress: null, report: null, reported_at: null, closed_why: null, task_token: null, withheld: 0, heartbeat_at: null,
           })
           .execute();
         const by = input.grantUnknown;
@@ -128,7 +128,7 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
       const silentSince = new Date(at.getTime() - agentSilenceSeconds * 1000).toISOString();
       let passed = 0;
       const open = db.selectFrom('agent_order').selectAll();
-      for (const row of await open.where('state', '=', 'queued').where('queue_deadline', '<', instant).execute()) passed += Number(await end(row, 'cancelled', NOT_TAKEN));
+      for (const row of await open.where('state', '=', 'queued').where('withheld', '=', 0).where('queue_deadline', '<', instant).execute()) passed += Number(await end(row, 'cancelled', NOT_TAKEN));
       // Silence comes first: an agent that was not heard of may have done it, so its time running out says nothing.
       for (const row of await open.where('state', '=', 'consumed').where('last_sign_at', '<', silentSince).execute()) passed += Number(await end(row, 'unknown', 'the agent fell silent'));
       for (const row of await open.where('state', '=', 'consumed').where('deadline_at', '<', instant).execute()) passed += Number(await end(row, 'cancelled', TIMED_OUT));
@@ -138,7 +138,19 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
     async wantHeartbeat(before) {
       const rows = await db.selectFrom('agent_order').selectAll().where('state', 'in', [...OPEN_ORDER_STATES]).where('task_token', 'is not', null).where('heartbeat_at', '<', before.toISOString()).execute();
       if (rows.length) await db.updateTable('agent_order').set({ heartbeat_at: now().toISOString() }).where('id', 'in', rows.map((row) => row.id)).execute();
-      return rows.map((row) => ({ orderId: row.id, taskToken: row.task_token!, details: heartbeatDetails(row) }));
+      return rows.map((row) => ({ orderId: row.id, taskToken: row.task_token!, withheld: row.withheld === 1, details: heartbeatDetails(row) }));
+    },
+
+    async withhold(orderId, withheld) {
+      const row = await find(db, orderId);
+      if (!row || (row.withheld === 1) === withheld) return;
+      await lockedTransaction(db, row.device_id, async (tx) => {
+        // Let go, it gets its whole time to be taken once more.
+        const again = new Date(now().getTime() + seconds(row.queued_at, row.queue_deadline) * 1000).toISOString();
+        await tx.updateTable('agent_order').set({ withheld: withheld ? 1 : 0, ...(!withheld && { queue_deadline: again }) }).where('id', '=', orderId).execute();
+        await appendJournal(tx, now(), { deviceId: row.device_id, run: row.run, kind: 'order', text: withheld ? `${row.title}: paused in Temporal${row.state === 'consumed' ? '; the agent has taken it and goes on' : ''}` : `${row.title}: no longer paused` });
+      });
+      changed(row.device_id);
     },
 
     async cancelByTemporal(orderId) {

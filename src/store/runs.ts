@@ -39,6 +39,10 @@ export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunSto
       return row?.next_run ?? 1;
     },
 
+    async skipTo(deviceId, next) {
+      await db.updateTable('device').set({ next_run: next }).where('device_id', '=', deviceId).where('next_run', '<', next).execute();
+    },
+
     enterPhase: (ref, phase, note) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);

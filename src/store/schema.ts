@@ -192,6 +192,8 @@ export interface AgentOrderTable {
   closed_why: string | null;
   /** Temporal's task token of the activity that mirrors the order, base64. */
   task_token: string | null;
+  /** 1 while its activity is paused in Temporal: it is not offered, and its time to be taken stands still. */
+  withheld: number;
   heartbeat_at: string | null;
 }
 

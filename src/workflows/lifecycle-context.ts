@@ -4,7 +4,7 @@ import { ERRORS, type Failure } from '../domain/errors.js';
 import { DEFAULT_LIMITS } from '../domain/limits.js';
 import type { Request, RunKind } from '../domain/runs.js';
 import { STATES, type LifecycleState } from '../domain/states.js';
-import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, VerbInput, WatchedEnd } from '../contracts/messages.js';
+import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, RunInput, VerbInput, WatchedEnd } from '../contracts/messages.js';
 import type { DeviceRecord } from '../contracts/store.js';
 import type { CentralActivities } from '../activities/index.js';
 import { netboxOfLifecycle, ofLifecycle, runWatcher } from './activities.js';
@@ -36,7 +36,11 @@ export class LifecycleContext {
   wake: boolean;
   runEnd: WatchedEnd | null = null;
   watching: number | null = null;
+  /** How the open run was asked for; null when another lifecycle opened it. */
+  asked: RunInput['asked'] | null = null;
   readonly said: { readonly verb: OperatorVerb; readonly input: VerbInput }[] = [];
+  /** The state's status is not in NetBox yet: it is written before anything else is done. */
+  unpublished = false;
   /** NetBox could not be read: look again after a while. */
   lookAgain = false;
   /** Of one activity; the house says it at the take-up. */
@@ -67,7 +71,7 @@ export class LifecycleContext {
   }
 
   carried(): LifecycleCarried {
-    return { pendingWake: this.wake, told: this.told, pendingAttestations: this.waitingNode ? [{ bootAttempt: null, attestationId: this.waitingNode.attestationId, accepted: true, reason: null }] : [] };
+    return { pendingWake: this.wake || this.lookAgain, told: this.told, pendingAttestations: this.waitingNode ? [{ bootAttempt: null, attestationId: this.waitingNode.attestationId, accepted: true, reason: null }] : [] };
   }
 
   recall(record: DeviceRecord): void {

@@ -19,6 +19,9 @@ export async function takeUp(life: LifecycleContext): Promise<void> {
   if (!record) return;
   life.recall(record);
   if (distrust) await holdWith(life, failure('installation_mismatch', { why: distrust }));
+  // A former lifecycle could not write it while NetBox was away.
+  const status = STATES[record.state].netboxStatus;
+  life.unpublished = status !== null && record.netboxStatus !== null && record.netboxStatus !== status;
   if (life.openRun) return watch(life, life.openRun);
   // The run wrote its own end, and the former lifecycle died before it could move the state.
   const { lastRun } = record;
@@ -69,7 +72,9 @@ export async function endHold(life: LifecycleContext, because: string, by?: stri
 
 /** Writes the state's status to NetBox. @returns false when a person changed it meanwhile: then the lifecycle is held */
 export async function publish(life: LifecycleContext, insist = false): Promise<boolean> {
+  life.unpublished = true;
   const wrote = await life.netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: STATES[life.state].netboxStatus, insist });
+  life.unpublished = false;
   if (wrote.kind !== 'conflict') return true;
   await holdWith(life, wrote.failure);
   return false;
@@ -156,6 +161,7 @@ export async function startRun(life: LifecycleContext, kind: RunKind, asked: Run
   const waits = kind === 'provision' && (life.state === 'planned' || life.state === 'available') ? life.waitingNode : null;
   const opened = await life.central.openRun({ deviceId: life.deviceId, kind, asked, intake: waits });
   life.waitingNode = null;
+  life.asked = asked;
   life.openRun = { run: opened.input.run, kind: opened.input.kind, workflowId: opened.workflowId };
   await move(life, STARTED_EVENT[opened.input.kind], `run ${opened.input.run} (${opened.input.kind}) started`);
   // A status that a person changed since our last write: the run is not begun, and its request not taken.
@@ -175,14 +181,14 @@ async function begin(life: LifecycleContext, input: RunInput, workflowId: string
       args: [input],
       // The run outlives its lifecycle's continue-as-new; `watchRun` learns its end.
       parentClosePolicy: ParentClosePolicy.ABANDON,
+      // It outlives a cancelled lifecycle too.
+      cancellationType: ChildWorkflowCancellationType.ABANDON,
       staticSummary: `${input.kind} of ${input.nodeName}, run ${input.run}`,
       typedSearchAttributes: [
         { key: attribute.node, value: input.nodeName },
         { key: attribute.device, value: input.deviceId },
         { key: attribute.runKind, value: input.kind },
         { key: attribute.site, value: input.site },
-      // It outlives a cancelled lifecycle too.
-      cancellationType: ChildWorkflowCancellationType.ABANDON,
         { key: attribute.state, value: life.state },
         { key: attribute.phase, value: 'planning' },
       ],
@@ -199,7 +205,7 @@ export async function runEnded(life: LifecycleContext, end: WatchedEnd): Promise
   const run = life.openRun!;
   life.watching = null;
   if (end.kind === 'never-started') {
-    const opened = await life.central.openRun({ deviceId: life.deviceId, kind: run.kind, asked: { how: 'netbox' }, intake: null });
+    const opened = await life.central.openRun({ deviceId: life.deviceId, kind: run.kind, asked: life.asked ?? { how: 'netbox' }, intake: null });
     return begin(life, opened.input, opened.workflowId);
   }
   const outcome: Omit<RunOutcome, 'destroyed'> = end.kind === 'ended' ? end.outcome : { end: 'failed', failure: failure('run_terminated') };
@@ -215,7 +221,7 @@ async function settle(life: LifecycleContext, outcome: Omit<RunOutcome, 'destroy
   life.lastRun = { run: run.run, kind: run.kind, outcome: standing, at: new Date().toISOString() };
   const event = standing.unproven ? 'removal attested' : endEvent(standing.end, standing.destroyed);
   if (event) await move(life, event, `run ${run.run} (${run.kind}) ended: ${standing.end}${standing.failure ? ` (${standing.failure.code})` : ''}`);
-  life.wake = true;
+  if (!hasEnded(life.state)) life.wake = true;
   if (!publishes) return;
   await publish(life);
   const kind = standing.end === 'done' ? 'success' : standing.end === 'failed' ? 'danger' : 'info';

@@ -1,5 +1,5 @@
 /** What people say to a lifecycle: validators say why not, the loop does it. */
-import { setHandler } from '@temporalio/workflow';
+import { setHandler, workflowInfo } from '@temporalio/workflow';
 import { failure } from '../domain/errors.js';
 import { isLegal } from '../domain/transitions.js';
 import { Attested, DeviceChanged, VERBS, VerbInput, type OperatorVerb } from '../contracts/messages.js';
@@ -33,6 +33,9 @@ export function listenForLifecycle(life: LifecycleContext): void {
 function refuseUnlessFits(life: LifecycleContext, verb: OperatorVerb, raw: VerbInput): void {
   const parsed = VerbInput.safeParse(raw);
   if (!parsed.success) throw new Error(`verb_refused: ${issuesText(parsed.error)}`);
+  // Only here, where replay never comes: a reset of the lifecycle applies old updates again, and they were not meant for its new run.
+  const { runId } = workflowInfo();
+  if (parsed.data.runId !== undefined && parsed.data.runId !== runId) throw new Error(`verb_refused: this was meant for Temporal run ${parsed.data.runId}; the present one is ${runId}`);
   const why = whyNot(life, verb, parsed.data);
   if (why) throw new Error(`verb_refused: ${why}`);
 }

@@ -3,7 +3,7 @@ import { allHandlersFinished, condition, continueAsNew, isCancellation, log, wor
 import type { LifecycleInput, LifecycleView } from '../contracts/messages.js';
 import { failureOf } from './failures.js';
 import { LifecycleContext } from './lifecycle-context.js';
-import { hasEnded, holdWith, lookAndJudge, runEnded, takeUp, tell } from './lifecycle-steps.js';
+import { hasEnded, holdWith, lookAndJudge, publish, runEnded, takeUp, tell, watch } from './lifecycle-steps.js';
 import { doVerb, listenForLifecycle } from './lifecycle-verbs.js';
 
 /** A history of this many events is long enough to read on one page; the next one begins. */
@@ -31,6 +31,8 @@ export async function nodeLifecycle(input: LifecycleInput): Promise<LifecycleVie
   }
   life.show();
   await condition(allHandlersFinished);
+  // A signal in the last task of a retired node may say that it is declared again: a new lifecycle looks.
+  if (life.wake && hasEnded(life.state)) await continueAsNew<typeof nodeLifecycle>({ deviceId: life.deviceId });
   return life.view();
 }
 
@@ -50,6 +52,9 @@ async function step(life: LifecycleContext): Promise<'goes-on' | 'ended'> {
   }
   life.wake = false;
   life.lookAgain = false;
+  if (life.unpublished && !life.holding && !(await publish(life))) return 'goes-on';
+  // Opened and never begun: an error came in between. Its watcher sees that, and it is begun.
+  if (life.openRun && life.watching === null && !life.holding) watch(life, life.openRun);
   if (life.waitingNode && !life.openRun && life.told !== WAITS) await tell(life, 'info', WAITS);
   return lookAndJudge(life);
 }

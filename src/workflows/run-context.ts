@@ -104,7 +104,12 @@ export class RunContext {
     try {
       this.show(`a person: ${why.hint}`);
       await noting(`held: ${why.code}`).noteHold({ ...this.ref, hold: why, tellNetbox: true });
-      await condition(() => this.said !== null || this.stop !== null || cameByItself);
+      const isOver = (): boolean => this.said !== null || this.stop !== null || cameByItself;
+      if (!(await condition(isOver, `${this.limits.holdAlert}s`, { summary: `alert of the hold ${why.code}` }))) {
+        // A hold has no limit, but it is never silent.
+        await noting(`still held: ${why.code}`).alertHold({ ...this.ref, hold: why, seconds: this.limits.holdAlert });
+        await condition(isOver);
+      }
     } finally {
       watch.cancel();
       this.holding = null;

@@ -95,12 +95,33 @@ describe('an agent that took an order', () => {
   });
 });
 
+describe('an order whose activity is paused in Temporal', () => {
+  const offered = async () => bench.store.orderDesk.next(node.session);
+  test('is not offered, and its time to be taken stands still until it is let go', async () => {
+    await bench.store.orders.withhold(orderId, true);
+    expect(await offered()).toBeNull();
+    bench.pass(10_000);
+    expect(await pass()).toBe(0);
+    await bench.store.orders.withhold(orderId, false);
+    expect(await offered()).toMatchObject({ orderId });
+    expect(await pass()).toBe(0);
+    bench.pass(10_000);
+    expect(await pass()).toBe(1);
+    expect(await result()).toMatchObject({ kind: 'not-taken' });
+  });
+  test('goes on when the agent has taken it', async () => {
+    await take();
+    await bench.store.orders.withhold(orderId, true);
+    expect(await progress(10)).toBe('on');
+  });
+});
+
 describe('heartbeats', () => {
   const wanted = () => bench.store.orders.wantHeartbeat(new Date(bench.now().getTime() - 20_000));
   test('are wanted by open orders whose activity waits, also while nobody took them, once a third of the timeout', async () => {
     expect(await wanted()).toEqual([]);
     bench.pass(21);
-    expect(await wanted()).toEqual([{ orderId, taskToken: 'task-token', details: { order: orderId, state: 'queued' } }]);
+    expect(await wanted()).toEqual([{ orderId, taskToken: 'task-token', withheld: false, details: { order: orderId, state: 'queued' } }]);
     expect(await wanted()).toEqual([]);
   });
   test.each([

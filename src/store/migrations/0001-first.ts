@@ -47,7 +47,7 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
     ['id', T, 'key'], ['device_id', T], ['run', I], ['boot_attempt', T], ['title', T], ['grant_no', I], ['state', T], ['action', T], ['action_name', T],
     ['destructive', I], ['timeout_seconds', I], ['queued_at', T], ['queue_deadline', T], ['consumed_at', T, 'null'], ['consumed_by', T, 'null'], ['deadline_at', T, 'null'],
     ['last_sign_at', T, 'null'], ['progress', T, 'null'], ['report', T, 'null'], ['reported_at', T, 'null'], ['closed_why', T, 'null'],
-    ['task_token', T, 'null'], ['heartbeat_at', T, 'null'],
+    ['task_token', T, 'null'], ['withheld', I], ['heartbeat_at', T, 'null'],
   ],
   outbox: [
     ['id', T, 'key'], ['kind', T], ['target', T], ['name', T], ['payload', T], ['created_at', T], ['next_try_at', T], ['tries', I],

@@ -13,7 +13,7 @@ export async function arming(run: RunContext): Promise<PhaseResult> {
 
   for (;;) {
     run.show('the BMC to accept one boot from the network');
-    const armed = await run.site(run.limits.arming, `one-time PXE via ${bmc.type.toUpperCase()} ${bmc.host}`).bootOnceFromNetwork({ ...run.ref, bmc });
+    const armed = await run.site(run.limits.arming, `one-time PXE via ${bmc.type.toUpperCase()} ${bmc.host}`).bootOnceFromNetwork({ ...run.ref, bmc, limitSeconds: run.limits.arming });
     if (armed.kind === 'armed') break;
     const isManual = bmc.type === 'manual';
     const end = await run.hold(isManual ? failure('bmc_manual_task', { task: `set ${run.input.nodeName} to boot once from the network` }) : armed.failure);

@@ -34,7 +34,7 @@ async function seenOffTwice(run: RunContext): Promise<PhaseResult> {
   for (;;) {
     run.show('two reads of off through fresh connections');
     const { apart, settling } = { apart: run.limits.powerReadsApart, settling: run.limits.settling };
-    const confirmed = await run.site(run.limits.confirmingOff, `off twice via ${bmc.type.toUpperCase()} ${bmc.host}`).confirmOff({ ...run.ref, bmc, systemUuid, apartSeconds: apart, settlingSeconds: settling });
+    const confirmed = await run.site(run.limits.confirmingOff, `off twice via ${bmc.type.toUpperCase()} ${bmc.host}`).confirmOff({ ...run.ref, bmc, systemUuid, limitSeconds: run.limits.confirmingOff / 2, pollSeconds: run.limits.powerPoll, apartSeconds: apart, settlingSeconds: settling });
     if (confirmed.kind === 'off-twice') {
       run.power = 'off';
       return NEXT;

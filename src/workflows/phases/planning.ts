@@ -28,7 +28,7 @@ async function checkMachine(run: RunContext): Promise<PhaseResult | null> {
   const { bmc, systemUuid } = run.plan!;
   for (;;) {
     run.show(`the BMC at ${bmc.host || bmc.type} to say which machine it is`);
-    const check = await run.site(run.limits.planning, `machine UUID via ${bmc.type.toUpperCase()} ${bmc.host}`).checkMachine({ ...run.ref, bmc, systemUuid });
+    const check = await run.site(run.limits.planning, `machine UUID via ${bmc.type.toUpperCase()} ${bmc.host}`).checkMachine({ ...run.ref, bmc, systemUuid, limitSeconds: run.limits.poweringOff, pollSeconds: run.limits.powerPoll });
     if (check.kind === 'same') return null;
     if ((await holdForMachine(run, check)) === 'stop') return STOPPED;
   }

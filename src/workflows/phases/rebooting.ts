@@ -6,7 +6,7 @@ import { back, failed, NEXT, STOPPED, type PhaseResult } from './result.js';
 export async function rebooting(run: RunContext): Promise<PhaseResult> {
   const action = run.actions[run.nextAction];
   if (!action) return NEXT;
-  const end = await performOrder(run, action);
+  const end = await performOrder(run, { ...action, timeoutSeconds: Math.min(action.timeoutSeconds, run.limits.rebooting) });
   switch (end.kind) {
     case 'failed': return failed(end.failure);
     case 'granted-again': return back('powering-off', `${action.title} is granted again`);
