@@ -29,8 +29,8 @@ describe('every row', () => {
 
 describe('a text', () => {
   test.each<[ErrorCode, Record<string, string | number | boolean>, string]>([
-    ['bmc_unreachable', { address: '10.0.0.1:16992', minutes: 5 }, 'no answer from the BMC at 10.0.0.1:16992 for 5 min; its power is unknown'],
-    ['bmc_unreachable', { address: '10.0.0.1' }, 'no answer from the BMC at 10.0.0.1 for ? min; its power is unknown'],
+    ['disk_too_small', { serial: 'S1', have: 999, need: 1000 }, 'disk S1 has 999 bytes, the image needs 1000'],
+    ['disk_too_small', { serial: 'S1', have: 999 }, 'disk S1 has 999 bytes, the image needs ?'],
     ['action_failed', { action: 'a', exit: 0, tail: '{exit} $& $1' }, 'a failed with exit 0: {exit} $& $1'],
     ['rate_limited', { stray: 'x' }, 'too many requests'],
   ])('of %s with %j', (code, details, text) => {
