@@ -1,0 +1,51 @@
+/** Stands between nodes and the agent plane, and remembers with which token each order was taken: for reports that come late, or twice. */
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { freePort } from '../../../src/main/temporal-server.js';
+
+export interface AgentProxy {
+  /** Settings of a house whose nodes speak through the proxy. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The token with which the order was taken. @throws when nobody took it */
+  tokenOf(orderId: string): string;
+  /** Says to the agent plane what an agent would say. */
+  report(orderId: string, token: string, report: { result: string; message: string }): Promise<{ status: number; body: Record<string, unknown> }>;
+  close(): Promise<void>;
+}
+
+const CONSUME = /^\/v1\/orders\/([^/]+)\/consume$/;
+
+export async function startAgentProxy(): Promise<AgentProxy> {
+  const port = await freePort();
+  const tokens = new Map<string, string>();
+  const server: Server = createServer((incoming, outgoing) => {
+    const order = CONSUME.exec(incoming.url ?? '')?.[1];
+    const token = /^Bearer (.+)$/.exec(incoming.headers.authorization ?? '')?.[1];
+    if (order && token) tokens.set(order, token);
+    const onward = request({ host: '127.0.0.1', port, method: incoming.method, path: incoming.url, headers: incoming.headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(outgoing);
+    });
+    onward.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => onward.destroy());
+    incoming.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    env: { METALFLOW_AGENT_HTTP_PORT: String(port), METALFLOW_AGENT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    tokenOf(orderId) {
+      const token = tokens.get(orderId);
+      if (token === undefined) throw new Error(`nobody took order ${orderId}`);
+      return token;
+    },
+    async report(orderId, token, report) {
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/orders/${orderId}/report`, { method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: JSON.stringify(report) });
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
