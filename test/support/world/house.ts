@@ -11,6 +11,7 @@ export interface HouseAddresses {
   readonly metadata: string;
   readonly bootHttp: string;
   readonly tftpPort: number;
+  readonly syslogPort: number;
 }
 
 export interface HouseProcess {

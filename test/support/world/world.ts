@@ -52,6 +52,8 @@ export interface World {
   readonly temporal: TemporalClient;
   readonly namespace: string;
   readonly token: string;
+  /** What nobody may find anywhere. */
+  readonly secrets: { readonly bmcPassword: string; readonly netboxToken: string; readonly webhookSecret: string; readonly operatorToken: string };
   house: HouseProcess;
   /** Starts the house (again) over the same data and ports. */
   start(env?: Readonly<Record<string, string>>): Promise<HouseProcess>;
@@ -104,7 +106,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
   let nodeCount = 0;
 
   const world: World = {
-    dir, netbox, temporal, namespace, token, house: null as unknown as HouseProcess,
+    dir, netbox, temporal, namespace, token, secrets: { bmcPassword: AMT.password, netboxToken, webhookSecret: secret, operatorToken: token }, house: null as unknown as HouseProcess,
     async start(env = {}) {
       world.house = await startHouseProcess({ ...base, ...env }, at('house.log'));
       netbox.webhook = { url: `${world.house.addresses.operator}/webhooks/netbox`, secret };

@@ -1,0 +1,23 @@
+/** Everything that Temporal keeps of a world's workflows. */
+import type { World } from './world.js';
+
+export interface Kept {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly type: string;
+  readonly status: string;
+  readonly history: Awaited<ReturnType<ReturnType<World['temporal']['client']['workflow']['getHandle']>['fetchHistory']>>;
+  /** As the server describes it now: memo, search attributes, pending activities with their heartbeats. */
+  readonly description: unknown;
+}
+
+/** @param query of Temporal's list filter; all workflows by default. Lists are eventually consistent: wait for what has to be there */
+export async function keptByTemporal({ temporal, namespace }: World, query?: string): Promise<Kept[]> {
+  const kept: Kept[] = [];
+  for await (const { workflowId, runId, type, status } of temporal.client.workflow.list(query ? { query } : {})) {
+    const history = await temporal.client.workflow.getHandle(workflowId, runId).fetchHistory();
+    const description = await temporal.connection.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId, runId } });
+    kept.push({ workflowId, runId, type, status: status.name, history, description });
+  }
+  return kept;
+}
