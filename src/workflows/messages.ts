@@ -1,16 +1,21 @@
 /** The definitions of signals, updates and queries, for handlers and for starters. */
+import { rawValueTypeInfo, type RawValue } from '@temporalio/common';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { SIGNALS, STATE_QUERY, VERBS, type LifecycleView, type OperatorVerb, type RunView, type VerbAnswer, type VerbInput } from '../contracts/messages.js';
 
-/** Signals carry whatever was sent: the handler parses. */
+/**
+ * Signals carry whatever was sent, so a handler gets the payload as it came, decodes it and parses it: one that cannot be decoded
+ * would else fail the workflow's task again and again, and nothing would ever move the workflow.
+ */
+const signal = (name: string) => defineSignal<[RawValue?]>(name, { typeInfo: { inputTypes: [rawValueTypeInfo] } });
 export const signals = {
-  deviceChanged: defineSignal<[unknown]>(SIGNALS.deviceChanged.name),
-  bootSeen: defineSignal<[unknown]>(SIGNALS.bootSeen.name),
-  attested: defineSignal<[unknown]>(SIGNALS.attested.name),
-  agentSeen: defineSignal<[unknown]>(SIGNALS.agentSeen.name),
-  systemSeen: defineSignal<[unknown]>(SIGNALS.systemSeen.name),
-  orderReported: defineSignal<[unknown]>(SIGNALS.orderReported.name),
-  stopAtSafePoint: defineSignal<[unknown]>(SIGNALS.stopAtSafePoint.name),
+  deviceChanged: signal(SIGNALS.deviceChanged.name),
+  bootSeen: signal(SIGNALS.bootSeen.name),
+  attested: signal(SIGNALS.attested.name),
+  agentSeen: signal(SIGNALS.agentSeen.name),
+  systemSeen: signal(SIGNALS.systemSeen.name),
+  orderReported: signal(SIGNALS.orderReported.name),
+  stopAtSafePoint: signal(SIGNALS.stopAtSafePoint.name),
 } as const;
 
 export const verbs = Object.fromEntries(VERBS.map((verb) => [verb, defineUpdate<VerbAnswer, [VerbInput]>(verb)])) as { [verb in OperatorVerb]: ReturnType<typeof defineUpdate<VerbAnswer, [VerbInput]>> };

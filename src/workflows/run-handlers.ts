@@ -1,5 +1,6 @@
 /** What a run listens to. Signals are parsed and, when they do not fit, ignored with a logged reason; updates say why not. */
-import { log, setHandler, workflowInfo } from '@temporalio/workflow';
+import type { RawValue } from '@temporalio/common';
+import { defaultPayloadConverter, log, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { z } from 'zod';
 import { ERRORS } from '../domain/errors.js';
 import { AgentSeen, Attested, BootSeen, DeviceChanged, OrderReported, RUN_VERBS, StopAtSafePoint, SystemSeen, VerbInput, type OperatorVerb } from '../contracts/messages.js';
@@ -7,11 +8,18 @@ import { issuesText } from '../contracts/primitives.js';
 import { runState, signals, verbs } from './messages.js';
 import type { RunContext } from './run-context.js';
 
-export function parsedSignal<S extends z.ZodType>(name: string, schema: S, take: (value: z.infer<S>) => void): (payload: unknown) => void {
-  return (payload) => {
+export function parsedSignal<S extends z.ZodType>(name: string, schema: S, take: (value: z.infer<S>) => void): (raw?: RawValue) => void {
+  const ignore = (why: string): void => log.warn('a signal that does not fit is ignored', { signal: name, why });
+  return (raw) => {
+    let payload: unknown;
+    try {
+      payload = raw && defaultPayloadConverter.fromPayload(raw.payload);
+    } catch {
+      return ignore('its payload cannot be decoded');
+    }
     const parsed = schema.safeParse(payload ?? {});
     if (parsed.success) take(parsed.data);
-    else log.warn('a signal that does not fit is ignored', { signal: name, why: issuesText(parsed.error) });
+    else ignore(issuesText(parsed.error));
   };
 }
 
