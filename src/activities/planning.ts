@@ -37,7 +37,8 @@ export async function planFor(device: Device, kind: RunKind, run: number, { clas
   const installs = kind === 'provision' || kind === 'reprovision';
   const nodeClass = device.nodeClass ? await classes.find(device.nodeClass) : null;
   if (installs && !device.nodeClass) throw invalid('node_class', 'is empty');
-  if (installs && !nodeClass) throw new MetalflowError('class_unknown', { class: device.nodeClass! });
+  // Also for a retirement: an unknown class cannot say whether it wipes.
+  if (device.nodeClass && !nodeClass) throw new MetalflowError('class_unknown', { class: device.nodeClass });
   const wipes = requiresWipe(kind, nodeClass?.retireWipes ?? false);
   const netboots = requiresNetboot(kind, nodeClass?.retireWipes ?? false);
   if (netboots && device.macs.length === 0) throw invalid('interfaces', 'no interface has a MAC address');

@@ -51,6 +51,7 @@ export const SETTING_GROUPS = {
     secretsDir: { name: 'METALFLOW_SECRETS_DIR', of: 'folder with bmc-<type>.json and operator-tokens.json', default: '{METALFLOW_DATA_DIR}/secrets', parse: filePath },
     tftpRoot: { name: 'METALFLOW_TFTP_ROOT', of: 'folder TFTP reads firmware from', default: '{METALFLOW_DATA_DIR}/tftp', parse: filePath },
     assetsDir: { name: 'METALFLOW_ASSETS_DIR', of: 'folder /assets/ is read from', default: '{METALFLOW_DATA_DIR}/assets', parse: filePath },
+    retentionDays: { name: 'METALFLOW_RETENTION_DAYS', of: 'days for which journals, evidence and told messages of the past are kept', default: '90', parse: wholeNumber(1, 36_500) },
     classesFile: { name: 'METALFLOW_CLASSES_FILE', of: 'YAML file of the classes; read again when it changes', default: '{METALFLOW_DATA_DIR}/classes.yaml', parse: filePath },
     templatesDir: { name: 'METALFLOW_TEMPLATES_DIR', of: "folder of the site's templates; one there stands for a built-in one of the same name", default: null, parse: filePath },
     seedsDir: { name: 'METALFLOW_SEEDS_DIR', of: "folder of the site's seed templates", default: null, parse: filePath },

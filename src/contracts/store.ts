@@ -137,7 +137,7 @@ export interface OrderLedger {
   /**
    * Idempotent: the same (run, title, attempt) is the same order. A later attempt gets a new grant.
    * @param grantUnknown a person said `retry` on the unknown order: grant it again in the same attempt
-   * @throws outcome_unknown when the former grant's outcome is unknown and nobody said `retry`
+   * A former grant whose outcome is unknown is the same order too, until a person says `retry`: its result says so.
    */
   post(ref: FenceRef, input: { bootAttempt: string; title: string; action: AgentAction; destructive: boolean; timeoutSeconds: number; queueSeconds: number; grantUnknown: string | null }): Promise<{ orderId: string; grant: number }>;
   /** The result when there is one; else remembers the token to complete. @throws attempt_superseded for an order from before a reset */

@@ -15,7 +15,7 @@ import { lifecycleId, RECONCILE_SCHEDULE_ID, SEARCH_ATTRIBUTES, siteQueue, WORKF
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { Store } from '../store/index.js';
 import type { Logger } from '../telemetry/log.js';
-import { startDeliverer } from './deliverer.js';
+import { startDeliverer, startLoop } from './deliverer.js';
 import { confirmInstallation, linkInstallation } from './installation-link.js';
 import type { Libraries } from './libraries.js';
 import { crashPointOf } from './open-store.js';
@@ -46,6 +46,8 @@ const WORKFLOW_BUNDLE = join(dirname(fileURLToPath(import.meta.url)), '..', 'wor
 /** Held in the cache without a replay at each signal. */
 const CACHED_WORKFLOWS = 1000;
 
+const FORGET_EVERY_MS = 3_600_000;
+
 /** @throws temporal_unavailable, store_unavailable */
 export async function startWorker(deps: WorkerDeps): Promise<WorkerRole> {
   const { config, store, temporal, target, log } = deps;
@@ -60,6 +62,12 @@ export async function startWorker(deps: WorkerDeps): Promise<WorkerRole> {
     deps.onWake(deliverer.wake);
     const keeper = startOrderKeeper({ orders: store.orders, temporal, limits: config.limits, woken: deliverer.wake, log });
     closer.add(() => keeper.close());
+
+    const keeping = startLoop(FORGET_EVERY_MS, log, async () => {
+      const forgotten = await store.forget(new Date(Date.now() - config.retentionDays * 86_400_000));
+      if (forgotten > 0) log.info({ forgotten }, 'rows past their retention are forgotten');
+    });
+    closer.add(() => keeping.close());
 
     const connection = await NativeConnection.connect(target.connection as NativeConnectionOptions);
     closer.add(() => connection.close());

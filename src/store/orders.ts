@@ -175,10 +175,9 @@ export function grantAfter(last: Pick<Row, 'state' | 'grant_no' | 'title' | 'con
   if (now.sameBoot) return { kind: 'same' };
   // The run was reset, and the node has booted and attested anew since: all its actions are granted once more.
   if (!now.sameFence && last.state !== 'queued' && last.state !== 'consumed') return again;
-  // Another boot of the same run: what was reported is done and is not done twice.
-  if (last.state === 'reported') return { kind: 'same' };
   if (last.consumed_at === null && last.state === 'cancelled') return again;
-  if (last.state === 'unknown' || last.state === 'cancelled') throw new MetalflowError('outcome_unknown', { action: last.title });
+  // Another boot of the same run: what was reported is done and is not done twice; what was taken and never reported waits for a person.
+  if (last.state === 'reported' || last.state === 'unknown' || last.state === 'cancelled') return { kind: 'same' };
   throw new MetalflowError('order_closed', { state: last.state });
 }
 

@@ -3,7 +3,7 @@ import { ChildWorkflowCancellationType, getExternalWorkflowHandle, ParentClosePo
 import { failure, type Failure } from '../domain/errors.js';
 import { judgeRequest } from '../domain/requests.js';
 import type { RunKind } from '../domain/runs.js';
-import { isOneOf, RUNNING_STATES, STATES, type LifecycleState } from '../domain/states.js';
+import { isOneOf, RUNNING_STATES, STATES, WAITING_STATES, type LifecycleState } from '../domain/states.js';
 import { endEvent, isLegal, STARTED_EVENT, transition, type LifecycleEvent } from '../domain/transitions.js';
 import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
 import type { DeviceLook } from '../activities/netbox.js';
@@ -47,7 +47,9 @@ export async function move(life: LifecycleContext, event: LifecycleEvent, becaus
   const left = life.state;
   const next = transition(left, event, life.previousState);
   const returns = next === life.previousState;
-  life.previousState = returns ? null : left;
+  // From one waiting state to another: what is gone back to is the state before both.
+  const waitsOn = isOneOf(WAITING_STATES, left) && isOneOf(WAITING_STATES, next);
+  if (!waitsOn) life.previousState = returns ? null : left;
   if (next !== left) life.since = Date.now();
   life.state = next;
   await keep(life, because, by);

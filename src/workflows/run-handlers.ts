@@ -35,7 +35,9 @@ export function listenForRun(run: RunContext): void {
     else heard.refusals.set(bootAttempt, reason ?? 'refused');
   }));
   setHandler(signals.systemSeen, parsedSignal('systemSeen', SystemSeen, (seen) => {
-    if (seen.run === run.input.run) heard.systemSeen = true;
+    // Where the class asks for phone_home, a fetched seed is not yet the system's own word.
+    const isEnough = run.plan?.confirmBy !== 'phone-home' || seen.how === 'phone-home';
+    if (seen.run === run.input.run && isEnough) heard.systemSeen = true;
   }));
   setHandler(signals.orderReported, parsedSignal('orderReported', OrderReported, ({ orderId }) => void heard.reported.add(orderId)));
   setHandler(signals.stopAtSafePoint, parsedSignal('stopAtSafePoint', StopAtSafePoint, (stop) => {

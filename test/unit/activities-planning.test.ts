@@ -80,6 +80,7 @@ describe('a plan', () => {
     ['no class', 'provision', { nodeClass: null }, classOf(), 'device_invalid', 'node_class'],
     ['no class', 'reprovision', { nodeClass: null }, classOf(), 'device_invalid', 'node_class'],
     ['a class that is not there', 'provision', {}, null, 'class_unknown', 'talos'],
+    ['a class that is not there, which cannot say whether a retirement wipes', 'retire', {}, null, 'class_unknown', 'talos'],
     ['no MAC', 'provision', { macs: [] }, classOf(), 'device_invalid', 'interfaces'],
     ['no MAC', 'wipe', { macs: [] }, classOf(), 'device_invalid', 'interfaces'],
     ['no UUID', 'provision', { systemUuid: null }, classOf(), 'device_invalid', 'system_uuid'],

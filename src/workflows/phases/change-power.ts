@@ -11,7 +11,7 @@ export async function changePower(run: RunContext, command: 'on' | 'off', cycle:
   const summary = `power ${command} via ${bmc.type === 'manual' ? 'a person' : `${bmc.type.toUpperCase()} ${bmc.host}`}`;
   for (let request = 1; ; request++) {
     run.show(`the BMC to read ${command}`);
-    const result = await run.site(3 * limitSeconds + limits.settling, summary).changePower({
+    const result = await run.site(3 * limitSeconds + 2 * limits.settling, summary).changePower({
       ...run.ref, bmc, command, intent: `${run.fence}/${cycle}/${command}/${request}`, limitSeconds, settlingSeconds: limits.settling, pollSeconds: limits.powerPoll,
     });
     if (result.kind === 'reached') {
