@@ -9,7 +9,7 @@ import type { DeviceRecord } from '../contracts/store.js';
 import type { CentralActivities } from '../activities/index.js';
 import { netboxOfLifecycle, ofLifecycle, runWatcher } from './activities.js';
 import type { nodeRun } from './node-run.js';
-import { attribute } from './run-display.js';
+import { attribute, instant } from './run-display.js';
 
 export type OpenRun = NonNullable<DeviceRecord['openRun']>;
 export type RunHandle = ChildWorkflowHandle<typeof nodeRun>;
@@ -128,10 +128,10 @@ export function lifecycleDetails(life: LifecycleContext): string {
   const { holding: hold, lastRun } = life;
   const lines = [
     `### ${life.name} (NetBox device ${life.deviceId})`,
-    hold ? `**held** (${life.state}) since ${hold.since}: \`${hold.code}\` ${hold.message}` : `**${life.state}** since ${new Date(life.since).toISOString()}: ${STATES[life.state].meaning}${life.adopted ? ' (adopted: metalflow did not install it)' : ''}`,
+    hold ? `**held** (${life.state}) since ${instant(hold.since)}: \`${hold.code}\` ${hold.message}` : `**${life.state}** since ${instant(life.since)}: ${STATES[life.state].meaning}${life.adopted ? ' (adopted: metalflow did not install it)' : ''}`,
     '',
-    `**waits for:** ${life.waitsFor}`,
-    hold ? `**to do:** ${hold.hint} (\`metalflow node ${hold.verb === 'none' ? 'show' : hold.verb} ${life.name}\`)` : '**to do:** nothing',
+    `**waits for:** ${hold ? 'a person' : life.waitsFor}`,
+    hold ? `**to do:** ${hold.hint} (\`metalflow node ${hold.verb === 'none' ? 'show' : hold.verb} ${life.name}\`)` : `**to do:** ${life.openRun ? 'see the open run; it says what it waits for' : 'nothing'}`,
   ];
   if (life.openRun) lines.push('', `**open run:** \`${life.openRun.workflowId}\` (${life.openRun.kind})`);
   if (life.nextRequest) lines.push('', `**next request:** ${life.nextRequest}`);

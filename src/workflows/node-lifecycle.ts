@@ -17,8 +17,8 @@ export async function nodeLifecycle(input: LifecycleInput): Promise<LifecycleVie
   for (;;) {
     if (!life.hasWork()) {
       life.show();
-      const came = await condition(() => life.hasWork(), life.lookAgain ? LOOK_AGAIN : '365 days');
-      if (!came) life.wake = true;
+      if (!life.lookAgain) await condition(() => life.hasWork());
+      else if (!(await condition(() => life.hasWork(), LOOK_AGAIN, { summary: 'NetBox could not be read; look again' }))) life.wake = true;
     }
     if ((await safely(life, () => step(life))) === 'ended' || hasEnded(life.state)) {
       // Signals that came in this last task are not lost: the next one starts anew, and these are looked at here.

@@ -6,7 +6,7 @@ import type { RunPhase } from '../domain/runs.js';
 import type { HoldView, OperatorVerb, RunInput, RunView, VerbInput } from '../contracts/messages.js';
 import type { RunPlan } from '../contracts/plan.js';
 import type { ReadyAction } from '../activities/orders.js';
-import { longLived, onSite, quick } from './activities.js';
+import { longLived, onSite, quick, summarised } from './activities.js';
 import { failureOf } from './failures.js';
 import { showRun } from './run-display.js';
 
@@ -87,7 +87,7 @@ export class RunContext {
   /** Waits for something heard, a stop, or the limit; a permission that could not be kept ends the wait with its error. */
   async until(seen: () => boolean, limitSeconds: number, waitsFor: string): Promise<Waited> {
     this.show(waitsFor);
-    const came = await condition(() => seen() || this.stop !== null || this.#keeper?.error != null, `${limitSeconds}s`, { summary: `limit of the wait for ${waitsFor}` });
+    const came = await condition(() => seen() || this.stop !== null || this.#keeper?.error != null, `${limitSeconds}s`, summarised(`limit of the wait for ${waitsFor}`));
     if (this.#keeper?.error != null) throw this.#keeper.error;
     if (seen()) return 'seen';
     return came ? 'stop' : 'limit';
