@@ -18,7 +18,7 @@ describe('the script of a run', () => {
     expect(Buffer.from(script).subarray(0, 7).toString('hex')).toBe('2321697078650a');
   });
 
-  test('loads kernel and initrd with the arguments HookOS reads, tries thrice and leaves the node to its disk', () => {
+  test('loads kernel and initrd with the arguments HookOS reads, tries for a minute and leaves the node to its disk', () => {
     expect(script).toBe(
       [
         '#!ipxe',
@@ -31,7 +31,7 @@ describe('the script of a run', () => {
         ':failed',
         'imgfree',
         'inc tries',
-        'iseq ${tries} 3 && goto give_up ||',
+        'iseq ${tries} 30 && goto give_up ||',
         'sleep 2',
         'goto again',
         ':give_up',

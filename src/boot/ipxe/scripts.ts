@@ -2,8 +2,11 @@
 import type { BootSettings } from '../settings.js';
 import { renderScript, type KernelArgument, type NodeMac, type ScriptLine } from './script.js';
 
-/** Tries of the netboot system before the node is left to its disk; 2 s apart, on top of iPXE's own retries below HTTP. */
-const TRIES = 3;
+/**
+ * Tries of the netboot system before the node is left to its disk; 2 s apart, on top of iPXE's own retries below HTTP. A minute:
+ * a boot plane that is started again while a node loads must not cost the run its boot.
+ */
+const TRIES = 30;
 const SECONDS_BETWEEN_TRIES = 2;
 /** An EFI kernel finds its initrd by the name iPXE gave it. */
 const INITRD_NAME = 'initrd';
