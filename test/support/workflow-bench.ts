@@ -1,6 +1,6 @@
 /**
  * The workflows alone: the bundle of dist/ in a time-skipping server, with activities that do what a test's script says. Time is
- * skipped while somebody awaits a result or sleeps in it, and stands still otherwise.
+ * skipped while somebody awaits a result, or a hold (`skipUntilHeld`), and stands still otherwise and while any activity runs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,6 +39,14 @@ const planOf = (deviceId: string, run: number, kind: RunKind): RunPlan => ({
   nodeClass: 'talos', payload: 'talos', template: 'talos', image: { source: 'asset:image', url: 'http://127.0.0.1/image', sha256: 'a'.repeat(64), sizeBytes: 1, compression: 'none', unpackedBytes: 1 },
   diskRule: {}, rootDisk: null, wipeDisks: ['DISK-1'], actions: [], seed: null, allowUnproven: true, confirmBy: kind === 'retire' ? 'power-off' : kind === 'wipe' ? 'none' : 'seed-fetched',
 }) as RunPlan;
+
+/** An activity that has no end of its own, and hears of a cancellation at once. */
+export async function endless(): Promise<never> {
+  for (;;) {
+    Context.current().heartbeat();
+    await Context.current().sleep(50);
+  }
+}
 
 /** What an activity throws when it cannot do what its name says. */
 export const fails = (code: ErrorCode, details?: ErrorDetails): ApplicationFailure => ApplicationFailure.create({ type: code, message: code, nonRetryable: !ERRORS[code].retryable, details: [failure(code, details)] });
@@ -148,6 +156,8 @@ export interface WorkflowBench {
   node(acts?: Acts): Bench;
   startRun(bench: Bench, kind?: RunKind, intake?: RunInput['intake']): Promise<WorkflowHandle>;
   startLifecycle(bench: Bench): Promise<WorkflowHandle>;
+  /** Skips time until the run is held; it stands still from that moment on. */
+  skipUntilHeld(node: Bench, handle: WorkflowHandle, code: ErrorCode): Promise<void>;
   /** Awaits the end of a workflow, skipping time. */
   endOf(handle: WorkflowHandle): Promise<RunOutcome>;
   say(handle: WorkflowHandle, verb: OperatorVerb, input?: Partial<VerbInput>): Promise<string>;
@@ -194,10 +204,10 @@ export async function openWorkflowBench(): Promise<WorkflowBench> {
     return scripted ? scripted(input, usual) : usual();
   };
   const activities = Object.fromEntries((Object.keys(USUAL) as ActivityName[]).map((name) => [name, act(name)]));
-  const connection = env.nativeConnection;
+  const common = { connection: env.nativeConnection, activities, maxHeartbeatThrottleInterval: '50ms', defaultHeartbeatThrottleInterval: '50ms' } as const;
   const workers = [
-    await Worker.create({ connection, taskQueue: WORKFLOW_QUEUE, workflowBundle: { code: readFileSync(join(process.cwd(), 'dist', 'workflow-bundle.js'), 'utf8') }, activities }),
-    await Worker.create({ connection, taskQueue: siteQueue(SITE), activities }),
+    await Worker.create({ ...common, taskQueue: WORKFLOW_QUEUE, workflowBundle: { code: readFileSync(join(process.cwd(), 'dist', 'workflow-bundle.js'), 'utf8') } }),
+    await Worker.create({ ...common, taskQueue: siteQueue(SITE) }),
   ];
   const running = Promise.all(workers.map((worker) => worker.run()));
   const client = new Client({ connection: env.connection });
@@ -213,6 +223,19 @@ export async function openWorkflowBench(): Promise<WorkflowBench> {
     startRun: ({ deviceId }, kind = 'provision', intake = null) => client.workflow.start(WORKFLOWS.run, { workflowId: runWorkflowId(deviceId, 1), taskQueue: WORKFLOW_QUEUE, args: [runInput(deviceId, 1, kind, { how: 'netbox' }, intake)] }),
     startLifecycle: ({ deviceId }) => client.workflow.start(WORKFLOWS.lifecycle, { workflowId: lifecycleId(deviceId), taskQueue: WORKFLOW_QUEUE, args: [{ deviceId }] }),
     endOf: (handle) => env.client.workflow.getHandle(handle.workflowId).result() as Promise<RunOutcome>,
+    async skipUntilHeld(node, handle, code) {
+      const { testService } = env.connection as unknown as { testService: { lockTimeSkipping(request: object): Promise<unknown>; unlockTimeSkipping(request: object): Promise<unknown> } };
+      let isLocked = false;
+      const stop = async (): Promise<void> => {
+        if (isLocked) return;
+        isLocked = true;
+        await testService.lockTimeSkipping({});
+      };
+      // In the hold's own first step: a moment later its year would have passed.
+      node.acts = { ...node.acts, noteHold: stop };
+      await testService.unlockTimeSkipping({});
+      await untilHeld(handle, code).finally(stop);
+    },
     async say(handle, verb, input = {}) {
       const { runId } = await handle.describe();
       try {
