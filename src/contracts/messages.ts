@@ -68,6 +68,9 @@ export type OperatorVerb = (typeof VERBS)[number];
 /** Updates a run takes itself; the rest go to the lifecycle. */
 export const RUN_VERBS = ['hold', 'resume', 'cancel', 'retry', 'approve'] as const satisfies OperatorVerb[];
 
+/** Why a lifecycle that has only begun refuses every verb; said again a moment later, it is judged. */
+export const TAKING_UP = 'the lifecycle is taking the node up; say it again in a moment';
+
 /** What an update answers. */
 export interface VerbAnswer {
   readonly accepted: true;

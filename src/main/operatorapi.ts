@@ -6,7 +6,7 @@ import { createRunPlanner } from '../activities/index.js';
 import type { Config } from '../config/index.js';
 import { isMetalflowError, MetalflowError } from '../domain/errors.js';
 import { isOneOf } from '../domain/states.js';
-import { lifecycleId, RUN_VERBS, runWorkflowId, STATE_QUERY, type LifecycleView, type RunView, type VerbAnswer } from '../contracts/messages.js';
+import { lifecycleId, RUN_VERBS, runWorkflowId, SIGNALS, STATE_QUERY, TAKING_UP, type LifecycleView, type RunView, type VerbAnswer } from '../contracts/messages.js';
 import { OperatorTokens, type NetboxRequests, type NodeWorkflows, type ReadyCheck } from '../contracts/operator.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import { createOperatorApi } from '../operatorapi/operator-api.js';
@@ -63,6 +63,11 @@ async function readTokens(folder: string): Promise<OperatorTokens> {
   return OperatorTokens.parse(JSON.parse(text));
 }
 
+const NOT_OPEN = 'no workflow of this node is open';
+/** A lifecycle takes a node up with one read of the store. */
+const TAKE_UP_TRIES = 50;
+const TAKE_UP_EVERY_MS = 100;
+
 /** Temporal as the operator plane sees it. */
 export function createNodeWorkflows({ client, connection, signalLifecycle }: TemporalClient, { nodes }: Pick<Store, 'nodes'>): NodeWorkflows {
   const query = async <View>(workflowId: string): Promise<View | null> => {
@@ -77,7 +82,7 @@ export function createNodeWorkflows({ client, connection, signalLifecycle }: Tem
     try {
       return await handle.executeUpdate<VerbAnswer, [object]>(verb, { args: [input] });
     } catch (error) {
-      if (error instanceof WorkflowNotFoundError) throw new MetalflowError('verb_refused', { verb, why: 'no workflow of this node is open' });
+      if (error instanceof WorkflowNotFoundError) throw new MetalflowError('verb_refused', { verb, why: NOT_OPEN });
       if (error instanceof WorkflowUpdateFailedError) throw new MetalflowError('verb_refused', { verb, why: (error.cause?.message ?? error.message).replace(/^verb_refused: /, '') });
       throw new MetalflowError('temporal_unavailable', { why: (error as Error).message }, { cause: error });
     }
@@ -89,13 +94,20 @@ export function createNodeWorkflows({ client, connection, signalLifecycle }: Tem
       const node = await nodes.find(deviceId);
       if (!node) throw new MetalflowError('node_not_found', { node: deviceId });
       const toRun = node.openRun !== null && isOneOf(RUN_VERBS, verb);
-      const handle = client.workflow.getHandle(toRun ? runWorkflowId(deviceId, node.openRun!) : lifecycleId(deviceId));
-      // A workflow takes only what was said to its present self: a reset would apply the update again.
-      const { runId } = await handle.describe().catch((error: unknown) => {
-        if (error instanceof WorkflowNotFoundError) throw new MetalflowError('verb_refused', { verb, why: toRun ? 'the run is not there yet' : 'no workflow of this node is open' });
-        throw new MetalflowError('temporal_unavailable', { why: (error as Error).message });
-      });
-      return ask(handle, verb, { ...input, runId });
+      let isStarted = toRun;
+      for (let tries = 1; ; tries++) {
+        try {
+          return await sayOnce(deviceId, verb, input, toRun ? node.openRun : null);
+        } catch (error) {
+          const why = isMetalflowError(error) && error.code === 'verb_refused' ? error.details['why'] : null;
+          if (why === NOT_OPEN && !isStarted) {
+            // A lifecycle that is missing, because somebody terminated it or Temporal is a new one, is started by what is said to it.
+            isStarted = true;
+            await signalLifecycle(deviceId, SIGNALS.deviceChanged.name, { source: 'operator' });
+          } else if (why === TAKING_UP && tries < TAKE_UP_TRIES) await new Promise((resolve) => setTimeout(resolve, TAKE_UP_EVERY_MS));
+          else throw error;
+        }
+      }
     },
     signalLifecycle,
     async ping() {
@@ -104,4 +116,16 @@ export function createNodeWorkflows({ client, connection, signalLifecycle }: Tem
       });
     },
   };
+
+  /** @param run the open run that takes the verb, null for the lifecycle */
+  async function sayOnce(deviceId: string, verb: string, input: object, run: number | null): Promise<VerbAnswer> {
+    const toRun = run !== null;
+    const handle = client.workflow.getHandle(toRun ? runWorkflowId(deviceId, run) : lifecycleId(deviceId));
+    // A workflow takes only what was said to its present self: a reset would apply the update again.
+    const { runId } = await handle.describe().catch((error: unknown) => {
+      if (error instanceof WorkflowNotFoundError) throw new MetalflowError('verb_refused', { verb, why: toRun ? 'the run is not there yet' : NOT_OPEN });
+      throw new MetalflowError('temporal_unavailable', { why: (error as Error).message });
+    });
+    return ask(handle, verb, { ...input, runId });
+  }
 }

@@ -33,6 +33,8 @@ export class LifecycleContext {
   told: string | null;
   /** The last attestation of a node that waits without a run. */
   waitingNode: { readonly attestationId: string } | null = null;
+  /** The store was read; until then no verb can be judged. */
+  takenUp = false;
   wake: boolean;
   runEnd: WatchedEnd | null = null;
   watching: number | null = null;

@@ -2,7 +2,7 @@
 import { setHandler, workflowInfo } from '@temporalio/workflow';
 import { failure } from '../domain/errors.js';
 import { isLegal } from '../domain/transitions.js';
-import { Attested, DeviceChanged, VERBS, VerbInput, type OperatorVerb } from '../contracts/messages.js';
+import { Attested, DeviceChanged, TAKING_UP, VERBS, VerbInput, type OperatorVerb } from '../contracts/messages.js';
 import { issuesText } from '../contracts/primitives.js';
 import type { LifecycleContext } from './lifecycle-context.js';
 import { askToStop, endHold, holdWith, move, publish, startRun } from './lifecycle-steps.js';
@@ -36,6 +36,7 @@ function refuseUnlessFits(life: LifecycleContext, verb: OperatorVerb, raw: VerbI
   // Only here, where replay never comes: a reset of the lifecycle applies old updates again, and they were not meant for its new run.
   const { runId } = workflowInfo();
   if (parsed.data.runId !== undefined && parsed.data.runId !== runId) throw new Error(`verb_refused: this was meant for Temporal run ${parsed.data.runId}; the present one is ${runId}`);
+  if (!life.takenUp) throw new Error(`verb_refused: ${TAKING_UP}`);
   const why = whyNot(life, verb, parsed.data);
   if (why) throw new Error(`verb_refused: ${why}`);
 }

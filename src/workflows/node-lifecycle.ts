@@ -14,6 +14,7 @@ export async function nodeLifecycle(input: LifecycleInput): Promise<LifecycleVie
   const life = new LifecycleContext(input);
   listenForLifecycle(life);
   await safely(life, () => takeUp(life));
+  life.takenUp = true;
   for (;;) {
     if (!life.hasWork()) {
       life.show();
