@@ -1,5 +1,5 @@
 /** The lifecycle's bookkeeping in the store, its adoption, and the reconcile. */
-import type { Failure } from '../domain/errors.js';
+import { isMetalflowError, type Failure } from '../domain/errors.js';
 import type { Request } from '../domain/runs.js';
 import type { LifecycleState } from '../domain/states.js';
 import { lifecycleId, SIGNALS } from '../contracts/messages.js';
@@ -7,9 +7,11 @@ import type { NetboxClient } from '../contracts/netbox.js';
 import type { DeviceRecord, Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { heartbeat } from './context.js';
+import { FIRST_STATE } from './netbox.js';
+import { firstUnknownRun } from './run-numbers.js';
 
 export interface LifecycleActivitiesDeps {
-  readonly stores: Pick<Stores, 'devices' | 'installation'>;
+  readonly stores: Pick<Stores, 'devices' | 'installation' | 'runs'>;
   readonly temporal: TemporalPort;
   readonly netbox: NetboxClient;
   readonly trySeconds: number;
@@ -22,6 +24,18 @@ const RECONCILE_OVERLAP_MS = 120_000;
 export function createLifecycleActivities({ stores, temporal, netbox, trySeconds, linkInstallation }: LifecycleActivitiesDeps) {
   /** What the last reconcile of this process read. Another process, or a new one, tells it once more. */
   let told: ReadonlyMap<string, string> = new Map();
+  /** A status that is not the store's was written by the store that was lost, or by a person: either knows better. */
+  async function takeStateOfNetbox({ deviceId, netboxStatus }: DeviceRecord): Promise<void> {
+    const device = await netbox.readDevice(deviceId).catch((error: unknown) => {
+      if (isMetalflowError(error) && error.code === 'device_invalid') return null;
+      throw error;
+    });
+    const state = device && device.status !== netboxStatus ? FIRST_STATE[device.status] : undefined;
+    if (!device || !state) return;
+    await stores.devices.setState(deviceId, { state, previousState: null, hold: null, because: `adopted, and NetBox says ${device.status}` });
+    await stores.devices.setNetboxStatus(deviceId, device.status);
+  }
+
   return {
     /** What the store knows, before NetBox is asked: an open run is taken up even while NetBox is away. And how long a try may take here. */
     async recallDevice({ deviceId }: { deviceId: string }): Promise<{ record: DeviceRecord | null; distrust: string | null; trySeconds?: number }> {
@@ -34,11 +48,16 @@ export function createLifecycleActivities({ stores, temporal, netbox, trySeconds
       if (input.by) await stores.devices.journal(input.deviceId, null, 'verb', input.because, input.by);
     },
 
-    /** A person said that store and machine belong together. */
-    async adoptDevice(input: { deviceId: string; by: string }): Promise<void> {
+    /** A person said that store and machine belong together. What Temporal knows is not begun again, and NetBox says what the device is. */
+    async adoptDevice(input: { deviceId: string; by: string }): Promise<DeviceRecord> {
       const ours = await stores.installation.read();
       if (ours?.status === 'mismatch') await stores.installation.relink(await linkInstallation(ours.id));
+      const next = await stores.runs.nextNumber(input.deviceId);
+      await stores.runs.skipTo(input.deviceId, await firstUnknownRun(temporal, input.deviceId, next));
+      const record = (await stores.devices.find(input.deviceId))!;
+      if (!record.openRun) await takeStateOfNetbox(record);
       await stores.installation.adopt(input.deviceId, input.by);
+      return (await stores.devices.find(input.deviceId))!;
     },
 
     /** Reads NetBox for what a lost webhook left, and restarts lifecycles that are missing while the store shows work. */

@@ -1,10 +1,12 @@
 /** NetBox: the device read again, the request taken, status and journal written. No decisions. */
 import { failure, isMetalflowError, MetalflowError, type Failure } from '../domain/errors.js';
 import type { Request, RunKind } from '../domain/runs.js';
-import { isOneOf, ENDED_STATES, type LifecycleState, type NetboxStatus } from '../domain/states.js';
+import { isOneOf, ENDED_STATES, RUNNING_STATES, STATES, type LifecycleState, type NetboxStatus } from '../domain/states.js';
 import type { Device } from '../contracts/device.js';
+import { runWorkflowId } from '../contracts/messages.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { DeviceRecord, Stores } from '../contracts/store.js';
+import type { TemporalPort } from '../contracts/temporal-port.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { fenceRef, type RunRef } from './context.js';
 
@@ -26,24 +28,38 @@ export type Looked =
   | { readonly kind: 'invalid'; readonly failure: Failure; readonly record: DeviceRecord | null };
 
 /** The state in which a device without history begins; null when NetBox's status says nothing we may take for a beginning. */
-const FIRST_STATE: Readonly<Record<string, LifecycleState>> = { planned: 'planned', inventory: 'available', active: 'active', failed: 'failed' };
+export const FIRST_STATE: Readonly<Record<string, LifecycleState>> = { planned: 'planned', inventory: 'available', active: 'active', failed: 'failed' };
 
 const lookOf = (device: Device): DeviceLook => ({ name: device.name, site: device.site, nodeClass: device.nodeClass, status: device.status, desiredAction: device.desiredAction, unknownAction: device.unknownAction });
 
 export interface NetboxActivitiesDeps {
   readonly netbox: NetboxClient;
   readonly stores: Pick<Stores, 'fence' | 'devices' | 'installation' | 'runs'>;
+  readonly temporal: Pick<TemporalPort, 'look'>;
   /** The link people follow from NetBox to the node. */
   readonly lifecycleUrl: (deviceId: string) => string;
   readonly crash?: CrashPoint;
 }
 
-export function createNetboxActivities({ netbox, stores, lifecycleUrl, crash = noCrash }: NetboxActivitiesDeps) {
+export function createNetboxActivities({ netbox, stores, temporal, lifecycleUrl, crash = noCrash }: NetboxActivitiesDeps) {
   /** Is this device metalflow's business? It has a history, or something is asked, or it is declared and ours to manage. */
-  function isOurs(device: Device, record: DeviceRecord | null): boolean {
+  function isOurs(device: Device, record: DeviceRecord | null, first: LifecycleState | undefined): boolean {
     if (record && !isOneOf(ENDED_STATES, record.state)) return true;
     if (device.desiredAction || device.unknownAction) return true;
-    return (device.nodeClass !== null || device.bmc !== null) && FIRST_STATE[device.status] !== undefined;
+    return (device.nodeClass !== null || device.bmc !== null) && first !== undefined;
+  }
+
+  /** The status of an open run, in a store that never had the device: how far that run got when the former store was lost, nobody knows. */
+  async function stateOfLostRun({ status }: Device, record: DeviceRecord | null): Promise<LifecycleState | undefined> {
+    const isOpen = RUNNING_STATES.some((state) => STATES[state].netboxStatus === status);
+    return isOpen && !record && (await stores.installation.read())?.status === 'mismatch' ? 'failed' : undefined;
+  }
+
+  /** A store that was put back from a backup has forgotten runs that Temporal knows: then it knows nothing of what the device is now. */
+  async function distrustOlderStore(deviceId: string): Promise<void> {
+    const next = await stores.runs.nextNumber(deviceId);
+    if ((await temporal.look(runWorkflowId(deviceId, next))).kind === 'absent' || (await stores.installation.distrust(deviceId))) return;
+    await stores.installation.distrustDevice(deviceId, `Temporal knows ${runWorkflowId(deviceId, next)}, and the store does not`);
   }
 
   return {
@@ -58,8 +74,8 @@ export function createNetboxActivities({ netbox, stores, lifecycleUrl, crash = n
         throw error;
       }
       if (!device) return { kind: 'gone', record };
-      if (!isOurs(device, record)) return { kind: 'not-ours' };
-      const first = FIRST_STATE[device.status];
+      const first = FIRST_STATE[device.status] ?? (await stateOfLostRun(device, record));
+      if (!isOurs(device, record, first)) return { kind: 'not-ours' };
       const isNew = !record || isOneOf(ENDED_STATES, record.state);
       if (isNew && !first) {
         return { kind: 'invalid', failure: failure('device_invalid', { field: 'status', what: `is ${device.status}, and metalflow has no open history of the device; set planned, inventory, active or failed` }), record };
@@ -70,6 +86,7 @@ export function createNetboxActivities({ netbox, stores, lifecycleUrl, crash = n
       // A retired device that a person declares again begins anew; its runs stay in the store. Last of all: it is what makes the
       // device no longer new, and a try that dies before it must find all of this to do again.
       if (record && isNew) await stores.devices.setState(deviceId, { state: first!, previousState: null, hold: null, because: `declared again (${device.status})`, nextRequest: null });
+      if (!isNew && !record.openRun) await distrustOlderStore(deviceId);
       const distrust = await stores.installation.distrust(deviceId);
       return { kind: 'found', device: lookOf(device), record: record && !isNew ? registered : (await stores.devices.find(deviceId))!, distrust };
     },

@@ -2,13 +2,14 @@
 import type { Failure } from '../domain/errors.js';
 import type { RunKind, RunPhase } from '../domain/runs.js';
 import type { Limits } from '../domain/limits.js';
-import { runWorkflowId, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
+import type { RunInput, RunOutcome, WatchedEnd } from '../contracts/messages.js';
 import { MetalflowError } from '../domain/errors.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { cancellationSignal, fenceRef, heartbeat, pause, type RunRef } from './context.js';
+import { firstUnknownRun } from './run-numbers.js';
 
 export interface RunActivitiesDeps {
   readonly stores: Pick<Stores, 'fence' | 'runs' | 'devices' | 'installation'>;
@@ -30,9 +31,7 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
         const why = `Temporal knows ${opened.workflowId}, which the store has only just opened`;
         await stores.runs.close(input.deviceId, opened.run, { end: 'failed', failure: null, destroyed: false }, null);
         // All that Temporal knows are spent, so that one adoption is enough.
-        let next = opened.run + 1;
-        while ((await temporal.look(runWorkflowId(input.deviceId, next))).kind !== 'absent') next++;
-        await stores.runs.skipTo(input.deviceId, next);
+        await stores.runs.skipTo(input.deviceId, await firstUnknownRun(temporal, input.deviceId, opened.run + 1));
         await stores.installation.distrustDevice(input.deviceId, why);
         throw new MetalflowError('installation_mismatch', { why });
       }

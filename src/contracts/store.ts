@@ -52,7 +52,7 @@ export interface DeviceStore {
   setNetboxStatus(deviceId: string, status: NetboxStatus | string): Promise<void>;
   setPower(deviceId: string, power: PowerWord): Promise<void>;
   approveUuid(deviceId: string, uuid: string, by: string): Promise<void>;
-  /** Devices whose run is open, or that hold a lease: a lifecycle has to be running for each. */
+  /** Devices whose run is open, that are held, or that hold a lease: a lifecycle has to be running for each. */
   withOpenWork(): Promise<string[]>;
   journal(deviceId: string, run: number | null, kind: 'run' | 'phase' | 'hold' | 'power' | 'order' | 'verb' | 'state' | 'netbox' | 'attestation', text: string, by?: string): Promise<void>;
   /** The newest `last_updated` the reconcile has read. */

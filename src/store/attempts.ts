@@ -3,10 +3,11 @@ import type { Disk } from '../domain/disks.js';
 import { MetalflowError } from '../domain/errors.js';
 import type { AttemptStore, FenceRef } from '../contracts/store.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
-import { assertAttempt, assertHeld, revokeSessions } from './fence.js';
+import { assertAttempt, assertHeld } from './fence.js';
 import { newId } from './ids.js';
 import { appendJournal } from './journal.js';
 import { endOrdersOfFormerBoot } from './orders.js';
+import { revokeSessions } from './voiding.js';
 
 export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): AttemptStore {
   return {

@@ -8,11 +8,11 @@ import { runWorkflowId, SIGNALS } from '../contracts/messages.js';
 import { RunPlan } from '../contracts/plan.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
-import { revokeSessions } from './fence.js';
 import { distrust } from './installation.js';
 import { hashSecret, newId, newSecret } from './ids.js';
 import { appendJournal } from './journal.js';
 import { post } from './outbox.js';
+import { revokeSessions } from './voiding.js';
 
 export function createAttestationDesk({ db, now, woken, limits = DEFAULT_LIMITS, crash = noCrash }: { db: Db; now: () => Date; woken: () => void; limits?: Limits; crash?: CrashPoint }): AttestationDesk {
   const after = (seconds: number): string => new Date(now().getTime() + seconds * 1000).toISOString();

@@ -60,8 +60,8 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
         await appendJournal(tx, now(), { deviceId, run: null, kind: 'verb', text: `the machine behind the BMC was approved as this device (UUID ${uuid || 'unreadable'})`, by });
       }),
     async withOpenWork() {
-      // A state of an open run without one: the run wrote its end, and nobody has settled it yet.
-      const open = await db.selectFrom('device').select('device_id').where((eb) => eb.or([eb('open_run', 'is not', null), eb('state', 'in', [...RUNNING_STATES])])).execute();
+      // A state of an open run without one: the run wrote its end, and nobody has settled it yet. A hold waits for a verb, and somebody has to hear it.
+      const open = await db.selectFrom('device').select('device_id').where((eb) => eb.or([eb('open_run', 'is not', null), eb('hold', 'is not', null), eb('state', 'in', [...RUNNING_STATES])])).execute();
       const leased = await db.selectFrom('permission').select('device_id').execute();
       return [...new Set([...open, ...leased].map((row) => row.device_id))];
     },

@@ -3,12 +3,12 @@
  * activity takes the fence over and voids what the former one had opened. Anything older is refused.
  */
 import { MetalflowError } from '../domain/errors.js';
-import { OPEN_ORDER_STATES } from '../domain/actions.js';
 import type { Fence, FenceRef } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
 import { assertTrusted } from './installation.js';
 import { appendJournal } from './journal.js';
+import { voidWhatIsOpen } from './voiding.js';
 
 export function createFence({ db, temporal, now }: { db: Db; temporal: Pick<TemporalPort, 'look'>; now: () => Date }): Fence {
   return {
@@ -61,17 +61,4 @@ export async function assertAttempt(tx: Tx, ref: FenceRef, bootAttempt: string):
   const attempt = await tx.selectFrom('boot_attempt').select(['fence', 'closed_at', 'device_id', 'run']).where('id', '=', bootAttempt).executeTakeFirst();
   const isOurs = attempt && attempt.closed_at === null && attempt.fence === ref.temporalRunId && attempt.device_id === ref.deviceId && attempt.run === ref.run;
   if (!isOurs) throw new MetalflowError('attempt_superseded', { attempt: bootAttempt });
-}
-
-/** Orders cancelled, tokens revoked, attempts closed, permission gone. Install codes live on: an installed system may still come. */
-export async function voidWhatIsOpen(tx: Tx, deviceId: string, at: Date, why: string): Promise<void> {
-  const instant = at.toISOString();
-  await tx.updateTable('agent_order').set({ state: 'cancelled', closed_why: why, task_token: null }).where('device_id', '=', deviceId).where('state', 'in', [...OPEN_ORDER_STATES]).execute();
-  await revokeSessions(tx, deviceId, at);
-  await tx.updateTable('boot_attempt').set({ closed_at: instant }).where('device_id', '=', deviceId).where('closed_at', 'is', null).execute();
-  await tx.deleteFrom('permission').where('device_id', '=', deviceId).execute();
-}
-
-export async function revokeSessions(tx: Tx, deviceId: string, at: Date): Promise<void> {
-  await tx.updateTable('session').set({ revoked_at: at.toISOString() }).where('device_id', '=', deviceId).where('revoked_at', 'is', null).execute();
 }

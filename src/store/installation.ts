@@ -1,16 +1,19 @@
 /** Do the store and Temporal belong together? If not, nothing is served, handed out or powered until a person adopts. */
-import { failure, MetalflowError } from '../domain/errors.js';
-import { OPEN_ORDER_STATES } from '../domain/actions.js';
+import { failure, MetalflowError, type Failure } from '../domain/errors.js';
+import { ENDED_STATES } from '../domain/states.js';
 import type { InstallationStore } from '../contracts/store.js';
 import type { Db, Tx } from './database.js';
 import { appendJournal } from './journal.js';
+import { voidAllOf } from './voiding.js';
 
 /** Why this device may not be acted on; null when it may. */
 export async function distrust(db: Db | Tx, deviceId: string): Promise<string | null> {
   const installation = await db.selectFrom('installation').selectAll().executeTakeFirst();
   if (!installation || installation.status === 'pending') return 'the installation is not confirmed by Temporal yet';
-  const device = await db.selectFrom('device').select('adopted_epoch').where('device_id', '=', deviceId).executeTakeFirst();
+  const device = await db.selectFrom('device').select(['adopted_epoch', 'hold']).where('device_id', '=', deviceId).executeTakeFirst();
   if (device && device.adopted_epoch >= installation.epoch && installation.status === 'confirmed') return null;
+  const hold = device?.hold ? (JSON.parse(device.hold) as Failure) : null;
+  if (hold?.code === 'installation_mismatch' && hold.details?.['why']) return String(hold.details['why']);
   return installation.why ?? (device ? 'the device was not adopted since the last mismatch' : 'the store does not know the device');
 }
 
@@ -27,6 +30,14 @@ export async function epochForNewDevice(db: Db | Tx): Promise<number> {
 }
 
 export function createInstallationStore({ db, now }: { db: Db; now: () => Date }): InstallationStore {
+  async function holdAndVoid(tx: Tx, deviceId: string, why: string): Promise<void> {
+    await voidAllOf(tx, deviceId, now(), 'store and Temporal do not belong together');
+    // Whatever its run waited for, this comes first.
+    await tx.updateTable('run').set({ hold: null }).where('device_id', '=', deviceId).where('closed_at', 'is', null).execute();
+    await tx.updateTable('device').set({ hold: JSON.stringify(failure('installation_mismatch', { why })) }).where('device_id', '=', deviceId).execute();
+    await appendJournal(tx, now(), { deviceId, run: null, kind: 'hold', text: `held: ${why}` });
+  }
+
   return {
     async read() {
       const row = await db.selectFrom('installation').selectAll().executeTakeFirst();
@@ -42,12 +53,7 @@ export function createInstallationStore({ db, now }: { db: Db; now: () => Date }
       await db.transaction().execute(async (tx) => {
         const changed = await tx.updateTable('installation').set((eb) => ({ status: 'mismatch' as const, epoch: eb('epoch', '+', 1), why, since: now().toISOString() })).where('status', '!=', 'mismatch').executeTakeFirst();
         if (changed.numUpdatedRows === 0n) return;
-        await voidEverything(tx, now());
-        const hold = JSON.stringify(failure('installation_mismatch', { why }));
-        await tx.updateTable('device').set({ hold }).execute();
-        for (const { device_id: deviceId } of await tx.selectFrom('device').select('device_id').execute()) {
-          await appendJournal(tx, now(), { deviceId, run: null, kind: 'hold', text: `held: ${why}` });
-        }
+        for (const { device_id: deviceId } of await tx.selectFrom('device').select('device_id').where('state', 'not in', [...ENDED_STATES]).execute()) await holdAndVoid(tx, deviceId, why);
       });
     },
     async relink(id) {
@@ -64,18 +70,9 @@ export function createInstallationStore({ db, now }: { db: Db; now: () => Date }
     async distrustDevice(deviceId, why) {
       await db.transaction().execute(async (tx) => {
         const { epoch } = await tx.selectFrom('installation').select('epoch').executeTakeFirstOrThrow();
-        await tx.updateTable('device').set({ adopted_epoch: epoch - 1, hold: JSON.stringify(failure('installation_mismatch', { why })) }).where('device_id', '=', deviceId).execute();
-        await appendJournal(tx, now(), { deviceId, run: null, kind: 'hold', text: `held: ${why}` });
+        await tx.updateTable('device').set({ adopted_epoch: epoch - 1 }).where('device_id', '=', deviceId).execute();
+        await holdAndVoid(tx, deviceId, why);
       });
     },
   };
-}
-
-async function voidEverything(tx: Tx, at: Date): Promise<void> {
-  const instant = at.toISOString();
-  await tx.deleteFrom('permission').execute();
-  await tx.updateTable('session').set({ revoked_at: instant }).where('revoked_at', 'is', null).execute();
-  await tx.updateTable('install_code').set({ revoked_at: instant }).where('revoked_at', 'is', null).execute();
-  await tx.updateTable('boot_attempt').set({ closed_at: instant }).where('closed_at', 'is', null).execute();
-  await tx.updateTable('agent_order').set({ state: 'cancelled', closed_why: 'store and Temporal do not belong together', task_token: null }).where('state', 'in', [...OPEN_ORDER_STATES]).execute();
 }

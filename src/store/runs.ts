@@ -1,12 +1,14 @@
 /** Runs: their numbers, phases, plans, and the one outcome that stands. */
+import { MetalflowError } from '../domain/errors.js';
 import type { RunKind } from '../domain/runs.js';
 import { runWorkflowId, type RunOutcome } from '../contracts/messages.js';
 import type { RunPlan } from '../contracts/plan.js';
 import type { BegunWith, RunStore } from '../contracts/store.js';
 import { lockedTransaction, type Db } from './database.js';
-import { assertHeld, voidWhatIsOpen } from './fence.js';
+import { assertHeld } from './fence.js';
 import { assertTrusted } from './installation.js';
 import { appendJournal } from './journal.js';
+import { voidWhatIsOpen } from './voiding.js';
 
 export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunStore {
   return {
@@ -93,7 +95,8 @@ export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunSto
 
     close: (deviceId, run, outcome, ref) =>
       lockedTransaction(db, deviceId, async (tx) => {
-        const row = await tx.selectFrom('run').select(['outcome', 'destroyed', 'kind']).where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirstOrThrow();
+        const row = await tx.selectFrom('run').select(['outcome', 'destroyed', 'kind']).where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
+        if (!row) throw new MetalflowError('installation_mismatch', { why: `the store has no run ${run} of device ${deviceId}` });
         if (row.outcome) return JSON.parse(row.outcome) as RunOutcome;
         if (ref) await assertHeld(tx, ref);
         const standing: RunOutcome = { ...outcome, destroyed: row.destroyed === 1 };

@@ -6,6 +6,7 @@ import type { RunKind } from '../domain/runs.js';
 import { isOneOf, RUNNING_STATES, STATES, WAITING_STATES, type LifecycleState } from '../domain/states.js';
 import { endEvent, isLegal, STARTED_EVENT, transition, type LifecycleEvent } from '../domain/transitions.js';
 import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
+import type { DeviceRecord } from '../contracts/store.js';
 import type { DeviceLook } from '../activities/netbox.js';
 import { isCancellation } from './failures.js';
 import type { LifecycleContext } from './lifecycle-context.js';
@@ -108,6 +109,7 @@ export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 
   Object.assign(life, { name: device.name, site: device.site, nodeClass: device.nodeClass, adopted: record.adopted });
   if (!life.openRun && !life.holding) Object.assign(life, { state: record.state, previousState: record.previousState, since: Date.parse(record.stateSince), lastRun: record.lastRun });
   if (distrust) {
+    await believeTheStore(life, record);
     await holdWith(life, failure('installation_mismatch', { why: distrust }));
     return 'goes-on';
   }
@@ -115,6 +117,15 @@ export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 
   if (device.unknownAction) await tell(life, 'warning', `desired_action ${device.unknownAction} is none of provision, reprovision, wipe, retire; nothing was started`);
   await judge(life, device);
   return 'goes-on';
+}
+
+/** What the store holds is what counts, also when it is another store: a run that it does not know is stopped where it is. */
+export async function believeTheStore(life: LifecycleContext, record: DeviceRecord): Promise<void> {
+  const stray = life.openRun && record.openRun?.run !== life.openRun.run ? life.openRun : null;
+  life.recall(record);
+  if (!stray) return;
+  life.watching = null;
+  await getExternalWorkflowHandle(stray.workflowId).signal(SIGNALS.stopAtSafePoint.name, { by: 'a store that does not know this run', request: null }).catch(() => undefined);
 }
 
 async function deviceGone(life: LifecycleContext, known: boolean): Promise<'goes-on' | 'ended'> {

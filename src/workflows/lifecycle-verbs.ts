@@ -5,7 +5,7 @@ import { isLegal } from '../domain/transitions.js';
 import { Attested, DeviceChanged, TAKING_UP, VERBS, VerbInput, type OperatorVerb } from '../contracts/messages.js';
 import { issuesText } from '../contracts/primitives.js';
 import type { LifecycleContext } from './lifecycle-context.js';
-import { askToStop, endHold, holdWith, move, publish, startRun } from './lifecycle-steps.js';
+import { askToStop, believeTheStore, endHold, holdWith, move, publish, startRun } from './lifecycle-steps.js';
 import { lifecycleState, signals, verbs } from './messages.js';
 import { parsedSignal } from './run-handlers.js';
 
@@ -88,8 +88,8 @@ export async function doVerb(life: LifecycleContext, { verb, input }: { verb: Op
       await publish(life, true);
       return;
     case 'adopt':
-      await life.central.adoptDevice({ deviceId: life.deviceId, by: input.by });
       await endHold(life, because, input.by);
+      await believeTheStore(life, await life.central.adoptDevice({ deviceId: life.deviceId, by: input.by }));
       life.wake = true;
       return;
     case 'maintenance':

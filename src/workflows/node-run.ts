@@ -3,7 +3,7 @@ import { CancellationScope, isCancellation, log } from '@temporalio/workflow';
 import { failure, type Failure } from '../domain/errors.js';
 import { phasesOf, PHASES_OF, type RunPhase } from '../domain/runs.js';
 import type { RunInput, RunOutcome } from '../contracts/messages.js';
-import { failureOf, fenceLossOf } from './failures.js';
+import { codeOf, failureOf, fenceLossOf } from './failures.js';
 import { PHASE_FUNCTIONS } from './phases/index.js';
 import { STOPPED, type PhaseResult } from './phases/result.js';
 import { listenForRun } from './run-handlers.js';
@@ -44,6 +44,8 @@ async function goThroughPhases(run: RunContext): Promise<RunOutcome> {
       if (isCancellation(error)) throw error;
       const loss = fenceLossOf(error);
       if (loss === 'run-closed' || loss === 'stale') return { end: 'run-closed', failure: failureOf(error), destroyed: false };
+      // Nothing of the store may be believed or written; the lifecycle is held until a person adopts, and closes the run.
+      if (codeOf(error) === 'installation_mismatch') return { end: 'failed', failure: failureOf(error), destroyed: run.destroyed };
       if (++setbacks > MOST_SETBACKS) result = { kind: 'failed', failure: run.failureOf(error) };
       else if (loss === 'superseded') result = { kind: 'back', to: 'powering-off', because: 'the run was reset, or its boot attempt was closed' };
       else result = await holdFor(run, phase, run.failureOf(error));
@@ -77,7 +79,7 @@ async function goThrough(run: RunContext, phase: RunPhase, note: string): Promis
   if (result.kind !== 'stopped') return result;
   // Reset applies signals again: whether this stop was meant for the present run, the fence knows.
   if ((await enter(run, phase, 'to stop')) === 'reset' && !run.stop) return NEEDS_BOOT.includes(phase) ? BACK_AFTER_RESET : { kind: 'back', to: phase, because: 'the run was reset' };
-    const { by, request, removed } = run.stop ?? { by: 'nobody', request: null };
+  const { by, request, removed } = run.stop ?? { by: 'nobody', request: null };
   // It reads `retired, unproven` for ever.
   if (removed) return { kind: 'ended', outcome: { end: 'done', failure: removed, unproven: true, by } };
   return { kind: 'ended', outcome: { end: 'cancelled', failure: failure('run_cancelled', { by: request ? `${by} for ${request}` : by }), by } };
