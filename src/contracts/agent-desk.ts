@@ -94,7 +94,7 @@ export interface OrderDesk {
   next(session: AgentSession): Promise<Order | null>;
   /** The order that this session took and has not reported; null for any other. No offer, unlike `next`: it is in hand already. */
   held(session: AgentSession, orderId: string): Promise<Order | null>;
-  /** Resolves when something was queued or cancelled for the device, or after `ms`. */
+  /** Resolves when something was queued for the session, when the session was revoked, or after `ms`. */
   waitForChange(session: AgentSession, ms: number, signal: AbortSignal): Promise<void>;
   /** Once; again by the same session the same answer. @throws order_not_found, order_closed */
   consume(session: AgentSession, orderId: string): Promise<ConsumeResponse>;

@@ -37,6 +37,12 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
     return row ? toOrder(row) : null;
   };
 
+  /** The node of an intake waits with a token that its run revokes: it has to hear of that at once, to attest again. */
+  async function isRevoked(session: AgentSession): Promise<boolean> {
+    const row = await db.selectFrom('session').select('revoked_at').where('token_hash', '=', session.id).executeTakeFirst();
+    return row?.revoked_at !== null;
+  }
+
   return {
     async session(token) {
       const id = hashSecret(token);
@@ -72,7 +78,7 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
       const until = Date.now() + ms;
       while (!signal.aborted) {
         const left = until - Date.now();
-        if (left <= 0 || (await next(session))) return;
+        if (left <= 0 || (await next(session)) || (await isRevoked(session))) return;
         await bell.wait(session.deviceId, Math.min(left, LOOK_EVERY_MS), signal);
       }
     },
