@@ -15,6 +15,7 @@ import type { NodeClass } from '../../../src/contracts/node-class.js';
 import { startSimulatedMachine, type SimulatedMachine } from '../../../src/main/simulated.js';
 import type { TemporalClient } from '../../../src/main/temporal.js';
 import { freePort } from '../../../src/main/temporal-server.js';
+import type { FieldSet } from '../../../src/simulator/netbox-stand-in/custom-fields.js';
 import { startNetboxStandIn, type NetboxStandIn } from '../../../src/simulator/netbox-stand-in/netbox-stand-in.js';
 import { silentLogger } from '../../../src/telemetry/log.js';
 import { openDatabase, type Db } from '../../../src/store/index.js';
@@ -35,6 +36,8 @@ export interface WorldOptions {
   /** Changes of classes by name. */
   readonly classes?: Readonly<Record<string, Partial<NodeClass>>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Custom fields of the site, where they are not as metalflow asks for. */
+  readonly netboxFields?: FieldSet;
 }
 
 export interface WorldNode {
@@ -93,7 +96,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
 
   const { name: namespace, temporal } = await test.namespace();
   const netboxToken = `nbt_test00000001.${randomBytes(20).toString('hex')}`;
-  const netbox = await startNetboxStandIn({ token: netboxToken, log: silentLogger() });
+  const netbox = await startNetboxStandIn({ token: netboxToken, log: silentLogger(), ...(options.netboxFields && { fields: options.netboxFields }) });
   const ports = { TFTP: await freeUdpLikePort(), BOOT_HTTP: await freePort(), SYSLOG: 0, AGENT_HTTP: await freePort(), METADATA: 0, OPERATOR: await freePort() };
   const base: Record<string, string> = {
     ...Object.fromEntries(Object.entries(ports).map(([key, port]) => [`METALFLOW_${key}_PORT`, String(port)])),
