@@ -61,8 +61,10 @@ const keep = (life: LifecycleContext, because: string, by?: string): Promise<voi
 
 /** A person has to decide. With a run open the state stays, and the hold stands beside it. */
 export async function holdWith(life: LifecycleContext, why: Failure, by?: string): Promise<void> {
-  if (life.holding?.code === why.code && life.holding.message === why.message) return;
-  life.holding = life.holdView(why);
+  const isSame = life.holding?.code === why.code && life.holding.message === why.message;
+  // A hold that came while a run was open stands beside an idle state once that run is closed: then the state follows.
+  if (isSame && !isLegal(life.state, 'held')) return;
+  if (!isSame) life.holding = life.holdView(why);
   if (isLegal(life.state, 'held')) await move(life, 'held', why.message, by);
   else await keep(life, why.message, by);
 }

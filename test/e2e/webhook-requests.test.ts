@@ -190,9 +190,14 @@ describe('a status that a person changed', () => {
     expect(held.hold.message).toBe('a person changed status to failed since our last write');
     expect(world.netbox.device(node.deviceId)).toMatchObject({ status: 'failed', customFields: { desired_action: 'provision' } });
     expect(powerCommands(node)).toEqual([]);
-    await world.until('the run that was not begun is closed', async () => (await world.node(node)).openRun === null);
+    await world.untilState(node, 'held');
+    // Looked at again, it opens no run that it could not begin either.
+    world.netbox.patchDevice(node.deviceId, { custom_fields: { root_disk: node.serial } });
+    await world.until('kept', async () => (await world.lifecycleView(node)).nextRequest === 'provision');
+    expect((await runsOf(node)).map(({ end }) => end)).toEqual(['withdrawn']);
     await say(world, node, 'resume');
     await world.untilState(node, 'active');
+    expect((await runsOf(node)).map(({ end }) => end)).toEqual(['done', 'withdrawn']);
     expect(world.netbox.device(node.deviceId).status).toBe('active');
   }, 60_000);
 
