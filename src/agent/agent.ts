@@ -111,6 +111,20 @@ export async function runAgent(deps: AgentDeps): Promise<AgentEnd> {
     return 'rebooting';
   };
 
+  /**
+   * Asked until it is answered: behind an answer that got lost the order may be taken, and one that is taken is offered no more.
+   * The plane gives the same session the same answer again.
+   */
+  const consume = async (orderId: string, token: string): Promise<Awaited<ReturnType<typeof api.consume>>> => {
+    for (;;) {
+      const answer = await api.consume(token, orderId);
+      if (answer.kind !== 'unavailable' || signal.aborted) return answer;
+      const wait = backoff.next();
+      log.warn({ orderId, why: answer.why, nextInMs: wait }, 'taking the order was not answered; asking again');
+      await sleep(wait, signal);
+    }
+  };
+
   const take = async (order: Order, token: string, installCode: string | null): Promise<Step> => {
     const { orderId, action, title } = order;
     const finished = reports.get(orderId);
@@ -125,11 +139,11 @@ export async function runAgent(deps: AgentDeps): Promise<AgentEnd> {
       await sleep(LEFT_ALONE_MS, signal);
       return 'go-on';
     }
-    const consumed = await api.consume(token, orderId);
+    const consumed = await consume(orderId, token);
     if (consumed.kind === 'unauthorized') return 'attest-again';
     if (consumed.kind !== 'ok') {
       log.warn({ orderId, ...consumed }, 'the order was not taken');
-      await sleep(consumed.kind === 'unavailable' ? backoff.next() : LEAST_PAUSE_MS, signal);
+      await sleep(LEAST_PAUSE_MS, signal);
       return 'go-on';
     }
     backoff.reset();
