@@ -17,7 +17,7 @@ export interface Tries {
   /** Tries of one round. */
   readonly count: number;
   readonly everyMs: number;
-  /** Between two rounds. A node that is kept out asks on, because a person may admit it; it never exits. */
+  /** Between two rounds of refusals. A node that is kept out asks on, because a person may admit it; it never exits. */
   readonly roundsEveryMs: number;
 }
 export const DEFAULT_TRIES: Tries = { count: 5, everyMs: 30_000, roundsEveryMs: 300_000 };
@@ -64,13 +64,15 @@ export async function attestOnce({ api, machine, agent }: AttestDeps): Promise<A
 }
 
 /**
- * Tries until a session is there: rounds of `tries.count`, `tries.everyMs` apart, or later when the plane says so.
+ * Tries until a session is there: rounds of `tries.count`, `tries.everyMs` apart, or later when the plane says so. A plane that is
+ * away refuses nothing: it is asked at the same pace until it is back, for a run may be waiting.
  * @returns null only when the signal aborted
  */
 export async function attest(deps: AttestDeps & { log: Logger; sleep: Sleep; signal: AbortSignal; tries: Tries }): Promise<Session | null> {
   const { log, sleep, signal, tries } = deps;
+  let refusals = 0;
   for (let number = 1; !signal.aborted; number += 1) {
-    let wait = number % tries.count === 0 ? tries.roundsEveryMs : tries.everyMs;
+    let wait = tries.everyMs;
     try {
       const answer = await attestOnce(deps);
       if (answer.kind === 'ok') {
@@ -78,7 +80,11 @@ export async function attest(deps: AttestDeps & { log: Logger; sleep: Sleep; sig
         log.info({ nodeId, run, waitFor, try: number }, 'attested');
         return { token, nodeId, run, installCode: installCode ?? null };
       }
-      if (answer.kind === 'refused' && answer.retryAfterSeconds) wait = Math.max(wait, answer.retryAfterSeconds * 1000);
+      if (answer.kind === 'refused') {
+        refusals += 1;
+        if (refusals % tries.count === 0) wait = tries.roundsEveryMs;
+        if (answer.retryAfterSeconds) wait = Math.max(wait, answer.retryAfterSeconds * 1000);
+      }
       log.warn({ try: number, ...answer, nextInMs: wait }, 'not attested');
     } catch (error) {
       // The machine's half: no disks to be read, no signature. It may pass, and exiting would not help.

@@ -48,14 +48,23 @@ it('answers the credential of the plane with what its TPM makes of it', async ()
   expect(plane.of('attest')[0]!.body).toMatchObject({ secret: Buffer.from('opened blob').toString('base64') });
 });
 
-it('tries five times, 30 s apart, then once more after a longer pause, and never exits', async () => {
-  plane.script('attest', 403, 403, 503, 'cut', 403);
+it('is refused five times, 30 s apart, then tries once more after a longer pause, and never exits', async () => {
+  plane.script('attest', 403, 403, 403, 403, 403);
   const agent = start();
   await plane.until(() => plane.of('next').length > 0, 'an attestation in the second round');
   told.abort();
   await expect(agent).resolves.toBe('told-to');
   expect(plane.of('attest')).toHaveLength(6);
   expect(sleep.asked.slice(0, 5)).toEqual([30_000, 30_000, 30_000, 30_000, 300_000]);
+});
+
+it('asks a plane that is away at the same pace until it is back', async () => {
+  plane.script('attest', 503, 'cut', 503, 'cut', 503, 'cut', 403);
+  const agent = start();
+  await plane.until(() => plane.of('next').length > 0, 'an attestation');
+  told.abort();
+  await agent;
+  expect(sleep.asked.slice(0, 7)).toEqual(Array(7).fill(30_000));
 });
 
 it('waits as long as the plane says when it is refused', async () => {
