@@ -10,7 +10,7 @@ export const attribute = Object.fromEntries(Object.entries(SEARCH_ATTRIBUTES).ma
 /** `2026-11-30 13:42:07 UTC`, of an instant or of milliseconds: nobody reads a page by milliseconds. */
 export const instant = (at: string | number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
-/** Markdown: state, since when, what it waits for, what to do. */
+/** Markdown: state, since when, what it waits for, what to do. No tables: the UI sets their columns without a gap. */
 export function runDetails(run: RunContext): string {
   const { holding: hold, input } = run;
   const lines = [
@@ -20,11 +20,9 @@ export function runDetails(run: RunContext): string {
     `**waits for:** ${hold ? 'a person' : run.waitsFor || PHASES[run.phase].doneWhen}`,
     hold ? `**to do:** ${hold.hint} (\`metalflow node ${hold.verb === 'none' ? 'show' : hold.verb} ${input.nodeName}\`)` : '**to do:** nothing; the run goes on by itself',
     '',
-    `| power | boot attempt | disk | proof |`,
-    `|---|---|---|---|`,
-    `| ${run.power} | ${run.attempt ? `${run.attempt.number}: \`${run.attempt.id}\`` : 'none'} | ${run.disk ?? 'not pinned'} | ${run.proof ?? 'not attested'} |`,
+    `**power:** ${run.power} · **boot attempt:** ${run.attempt ? `${run.attempt.number} (\`${run.attempt.id}\`)` : 'none'} · **disk:** ${run.disk ?? 'not pinned'} · **proof:** ${run.proof ?? 'not attested'}`,
   ];
-  if (run.orders.length > 0) lines.push('', '| order | state |', '|---|---|', ...run.orders.map((order) => `| ${order.title} | ${order.state} |`));
+  if (run.orders.length > 0) lines.push('', '**orders:**', '', ...run.orders.map((order) => `- ${order.title}: ${order.state}`));
   if (run.stop) lines.push('', `stop asked by ${run.stop.by}: at the next safe point`);
   return lines.join('\n');
 }

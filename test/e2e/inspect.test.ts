@@ -83,6 +83,12 @@ test('the page of a held run says the state, since when, what it waits for and w
   expect(page).toMatch(/^\*\*to do:\*\* power it off by hand .*`metalflow node resume rack1-held`/m);
 });
 
+test('the page of a run lists its orders and what is pinned', async () => {
+  const page = await currentDetails(runOf(active));
+  expect(page).toMatch(new RegExp(`^\\*\\*power:\\*\\* on · \\*\\*boot attempt:\\*\\* 1 .* · \\*\\*disk:\\*\\* ${active.serial} · \\*\\*proof:\\*\\* unproven$`, 'm'));
+  expect(page).toMatch(/^- write-image: succeeded$/m);
+});
+
 test('the page of a lifecycle says the same of its node, and points to the open run', async () => {
   expect(await currentDetails(lifecycleId(active.deviceId))).toMatch(/^### rack1-active \(NetBox device \d+\)\n\*\*active\*\* since .* UTC: the installed system has shown itself\n\n\*\*waits for:\*\* .*reprovision.*\n\*\*to do:\*\* nothing$/m);
   const page = await currentDetails(lifecycleId(held.deviceId));
