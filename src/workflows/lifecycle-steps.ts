@@ -9,7 +9,7 @@ import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd
 import type { DeviceRecord } from '../contracts/store.js';
 import type { DeviceLook } from '../activities/netbox.js';
 import { isCancellation } from './failures.js';
-import type { LifecycleContext } from './lifecycle-context.js';
+import type { LifecycleContext, OpenRun } from './lifecycle-context.js';
 import { nodeRun } from './node-run.js';
 import { attribute } from './run-display.js';
 
@@ -143,7 +143,8 @@ async function deviceGone(life: LifecycleContext, known: boolean): Promise<'goes
 }
 
 async function judge(life: LifecycleContext, device: DeviceLook): Promise<void> {
-  const judgement = judgeRequest(life.state, device.desiredAction, life.runKind());
+  // A hold beside a state without a run is a hold all the same.
+  const judgement = judgeRequest(life.holding && !life.openRun ? 'held' : life.state, device.desiredAction, life.runKind());
   const kept = judgement.kind === 'keep' || judgement.kind === 'stop-open-run' ? judgement.request : null;
   if (kept !== life.nextRequest) {
     life.nextRequest = kept;
@@ -237,12 +238,17 @@ async function settle(life: LifecycleContext, outcome: Omit<RunOutcome, 'destroy
   const event = standing.unproven ? 'removal attested' : endEvent(standing.end, standing.destroyed);
   if (event) await move(life, event, `run ${run.run} (${run.kind}) ended: ${standing.end}${standing.failure ? ` (${standing.failure.code})` : ''}`);
   if (!hasEnded(life.state)) life.wake = true;
-  if (!publishes) return;
+  if (publishes) await tellOfEnd(life, run, standing);
+  // A hold that stood beside the run stands for the node now, and keeps a new run from starting.
+  if (life.holding) return isLegal(life.state, 'held') ? move(life, 'held', life.holding.message) : undefined;
+  if (standing.retryBy && isLegal(life.state, STARTED_EVENT[run.kind])) await startRun(life, run.kind, { how: 'retry', by: standing.retryBy });
+}
+
+async function tellOfEnd(life: LifecycleContext, run: OpenRun, standing: RunOutcome): Promise<void> {
   await publish(life);
   const kind = standing.end === 'done' ? 'success' : standing.end === 'failed' ? 'danger' : 'info';
   const text = `run ${run.run} (${run.kind}): ${standing.end}${standing.failure ? `: ${standing.failure.message}. What to do: ${standing.failure.hint}` : ''}`;
   await tell(life, kind, text, run.run);
-  if (standing.retryBy && isLegal(life.state, STARTED_EVENT[run.kind])) await startRun(life, run.kind, { how: 'retry', by: standing.retryBy });
 }
 
 export const hasEnded = (state: LifecycleState): boolean => STATES[state].waysOut === 'none';

@@ -48,8 +48,8 @@ export async function endless(): Promise<never> {
   }
 }
 
-/** What an activity throws when it cannot do what its name says. */
-export const fails = (code: ErrorCode, details?: ErrorDetails): ApplicationFailure => ApplicationFailure.create({ type: code, message: code, nonRetryable: !ERRORS[code].retryable, details: [failure(code, details)] });
+/** What an activity throws when it cannot do what its name says. @param given up: as after the last of its tries */
+export const fails = (code: ErrorCode, details?: ErrorDetails, givenUp = false): ApplicationFailure => ApplicationFailure.create({ type: code, message: code, nonRetryable: givenUp || !ERRORS[code].retryable, details: [failure(code, details)] });
 export const crashes = (message: string): ApplicationFailure => ApplicationFailure.create({ type: 'TypeError', message, nonRetryable: true });
 
 /** One node of a test: what its activities do, and what they were asked. */
@@ -119,7 +119,7 @@ const USUAL: { [N in ActivityName]: (bench: Bench, input: Input<N>) => Promise<A
 
   recallDevice: ({ record }) => ({ record, distrust: null }),
   keepState: (bench, { state, previousState, hold, nextRequest }) => void (bench.record = { ...bench.record, state, previousState, hold, nextRequest }),
-  adoptDevice: () => undefined,
+  adoptDevice: ({ record }) => record,
   reconcile: () => ({ signalled: 0, restarted: 0 }),
   lookAtDevice: ({ record, asks }) => ({ kind: 'found', device: { name: record.name, site: SITE, nodeClass: 'talos', status: 'active', desiredAction: asks, unknownAction: null }, record, distrust: null }),
   writeStatus: (bench, { status }) => {
@@ -158,6 +158,8 @@ export interface WorkflowBench {
   startLifecycle(bench: Bench): Promise<WorkflowHandle>;
   /** Skips time until the run is held; it stands still from that moment on. */
   skipUntilHeld(node: Bench, handle: WorkflowHandle, code: ErrorCode): Promise<void>;
+  /** Skips time until `look` sees something; whatever waits for years passes them meanwhile. */
+  skipUntil<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T>;
   /** Awaits the end of a workflow, skipping time. */
   endOf(handle: WorkflowHandle): Promise<RunOutcome>;
   say(handle: WorkflowHandle, verb: OperatorVerb, input?: Partial<VerbInput>): Promise<string>;
@@ -211,6 +213,7 @@ export async function openWorkflowBench(): Promise<WorkflowBench> {
   ];
   const running = Promise.all(workers.map((worker) => worker.run()));
   const client = new Client({ connection: env.connection });
+  const { testService: clock } = env.connection as unknown as { testService: { lockTimeSkipping(request: object): Promise<unknown>; unlockTimeSkipping(request: object): Promise<unknown> } };
   let count = 0;
   const bench: WorkflowBench = {
     env, client,
@@ -221,20 +224,27 @@ export async function openWorkflowBench(): Promise<WorkflowBench> {
       return node;
     },
     startRun: ({ deviceId }, kind = 'provision', intake = null) => client.workflow.start(WORKFLOWS.run, { workflowId: runWorkflowId(deviceId, 1), taskQueue: WORKFLOW_QUEUE, args: [runInput(deviceId, 1, kind, { how: 'netbox' }, intake)] }),
-    startLifecycle: ({ deviceId }) => client.workflow.start(WORKFLOWS.lifecycle, { workflowId: lifecycleId(deviceId), taskQueue: WORKFLOW_QUEUE, args: [{ deviceId }] }),
+    async startLifecycle({ deviceId }) {
+      await client.workflow.start(WORKFLOWS.lifecycle, { workflowId: lifecycleId(deviceId), taskQueue: WORKFLOW_QUEUE, args: [{ deviceId }] });
+      // By its id alone: it goes on under other run ids.
+      return client.workflow.getHandle(lifecycleId(deviceId));
+    },
     endOf: (handle) => env.client.workflow.getHandle(handle.workflowId).result() as Promise<RunOutcome>,
     async skipUntilHeld(node, handle, code) {
-      const { testService } = env.connection as unknown as { testService: { lockTimeSkipping(request: object): Promise<unknown>; unlockTimeSkipping(request: object): Promise<unknown> } };
       let isLocked = false;
       const stop = async (): Promise<void> => {
         if (isLocked) return;
         isLocked = true;
-        await testService.lockTimeSkipping({});
+        await clock.lockTimeSkipping({});
       };
       // In the hold's own first step: a moment later its year would have passed.
       node.acts = { ...node.acts, noteHold: stop };
-      await testService.unlockTimeSkipping({});
+      await clock.unlockTimeSkipping({});
       await untilHeld(handle, code).finally(stop);
+    },
+    async skipUntil(what, look) {
+      await clock.unlockTimeSkipping({});
+      return until(what, look).finally(() => clock.lockTimeSkipping({}));
     },
     async say(handle, verb, input = {}) {
       const { runId } = await handle.describe();
