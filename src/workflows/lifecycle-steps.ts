@@ -81,6 +81,8 @@ export async function publish(life: LifecycleContext, insist = false): Promise<b
   const wrote = await life.netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: STATES[life.state].netboxStatus, insist });
   life.unpublished = false;
   if (wrote.kind !== 'conflict') return true;
+  // It has ended here, and a person declares it anew: theirs stands.
+  if (hasEnded(life.state)) return true;
   await holdWith(life, wrote.failure);
   return false;
 }

@@ -1,5 +1,5 @@
 /** The one long-lived workflow of a node. It judges, starts runs and settles their ends; it never fails: an unexpected error holds it. */
-import { allHandlersFinished, condition, continueAsNew, isCancellation, log, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, isCancellation, log, sleep, workflowInfo } from '@temporalio/workflow';
 import type { LifecycleInput, LifecycleView } from '../contracts/messages.js';
 import { failureOf } from './failures.js';
 import { LifecycleContext } from './lifecycle-context.js';
@@ -13,7 +13,7 @@ const LOOK_AGAIN = '2 minutes';
 export async function nodeLifecycle(input: LifecycleInput): Promise<LifecycleView> {
   const life = new LifecycleContext(input);
   listenForLifecycle(life);
-  await safely(life, () => takeUp(life));
+  await takeUpSurely(life);
   life.takenUp = true;
   for (;;) {
     if (!life.hasWork()) {
@@ -21,7 +21,8 @@ export async function nodeLifecycle(input: LifecycleInput): Promise<LifecycleVie
       if (!life.lookAgain) await condition(() => life.hasWork());
       else if (!(await condition(() => life.hasWork(), LOOK_AGAIN, { summary: 'NetBox could not be read; look again' }))) life.wake = true;
     }
-    if ((await safely(life, () => step(life))) === 'ended' || hasEnded(life.state)) {
+    const went = await safely(life, () => step(life));
+    if (went === 'ended' || (hasEnded(life.state) && !life.unpublished)) {
       // Signals that came in this last task are not lost: the next one starts anew, and these are looked at here.
       if (!life.hasWork() || hasEnded(life.state)) break;
     }
@@ -35,6 +36,19 @@ export async function nodeLifecycle(input: LifecycleInput): Promise<LifecycleVie
   // A signal in the last task of a retired node may say that it is declared again: a new lifecycle looks.
   if (life.wake && hasEnded(life.state)) await continueAsNew<typeof nodeLifecycle>({ deviceId: life.deviceId });
   return life.view();
+}
+
+/** Nothing is judged, and no state is written, before the store's own was recalled. */
+async function takeUpSurely(life: LifecycleContext): Promise<void> {
+  for (;;) {
+    try {
+      return await takeUp(life);
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      log.error('the store could not be recalled; it is tried again', { message: failureOf(error).message });
+      await sleep(LOOK_AGAIN);
+    }
+  }
 }
 
 /** One thing at a time: a run's end, then what people said, then what NetBox says. */
