@@ -55,7 +55,8 @@ test('records the histories', async () => {
 async function keep(world: World, name: string, workflowId: string, runId?: string): Promise<void> {
   const where = ['-w', workflowId, ...(runId ? ['-r', runId] : []), '--address', temporal.server.address, '-n', world.namespace];
   const { stdout } = await exec(temporal.cli, ['workflow', 'show', ...where, '--output', 'json'], { maxBuffer: 64 * 1024 * 1024 });
-  const { events } = JSON.parse(stdout) as { events: object[] };
+  // Stack traces of failed tries name the checkout.
+  const { events } = JSON.parse(stdout.replaceAll(process.cwd(), '.')) as { events: object[] };
   // One event a line: a change of a history can be read in a diff.
   files.set(name, `{"workflowId":${JSON.stringify(workflowId)},"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}\n`);
 }
