@@ -195,4 +195,4 @@ test('W1b: a signal in the last task of a retired node starts another lifecycle,
   const handle = await workflows.startLifecycle(node);
   await untilSeen(handle, 'provisioned again', ({ lastRun, state }) => lastRun?.kind === 'provision' && lastRun.end === 'done' && state === 'active');
   expect(node.called('openRun').map(({ kind }) => kind)).toEqual(['retire', 'provision']);
-}, 20_000);
+}, 60_000);
