@@ -32,6 +32,11 @@ export interface BootFilesDeps {
   readonly roots: readonly string[];
   /** Files that are not on disk. A file of a root goes before one of the same name here. */
   readonly inMemory?: ReadonlyMap<string, Buffer>;
+  /**
+   * Names whose link may lead out of its root. Debian's package ipxe ships `ipxe.efi` as a link to /boot; a distribution's own names are no
+   * way for anybody to let another file out.
+   */
+  readonly mayLeadOut?: readonly string[];
   readonly log: Logger;
   readonly now?: () => Date;
 }
@@ -45,7 +50,7 @@ const WALK_AGAIN_MS = 1000;
 const KEPT_FILE_BYTES = 4 * 1024 * 1024;
 const KEPT_BYTES = 32 * 1024 * 1024;
 
-export function createBootFiles({ roots, inMemory = new Map(), log, now = () => new Date() }: BootFilesDeps): BootFiles {
+export function createBootFiles({ roots, inMemory = new Map(), mayLeadOut = [], log, now = () => new Date() }: BootFilesDeps): BootFiles {
   const born = now();
   const warned = new Set<string>();
   const kept = createKept();
@@ -87,7 +92,7 @@ export function createBootFiles({ roots, inMemory = new Map(), log, now = () => 
   async function linkedFile(path: string, name: string, root: string): Promise<string | null> {
     try {
       const target = await realpath(path);
-      if (!target.startsWith((await realpath(root)) + sep)) {
+      if (!mayLeadOut.includes(name) && !target.startsWith((await realpath(root)) + sep)) {
         warnOnce(path, { root, name }, 'a link leads out of the folder of boot files; refused');
         return null;
       }

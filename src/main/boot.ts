@@ -3,7 +3,7 @@ import type { Config } from '../config/index.js';
 import { createBootFiles } from '../boot/files.js';
 import { createBootGate } from '../boot/gate.js';
 import { createBootHttp } from '../boot/http.js';
-import { findIpxeBinaries, placeholderBinary } from '../boot/ipxe/binaries.js';
+import { findIpxeBinaries, IPXE_BINARIES, placeholderBinary } from '../boot/ipxe/binaries.js';
 import { autoexecScript } from '../boot/ipxe/scripts.js';
 import { BootSettings } from '../boot/settings.js';
 import { startSyslogReceiver } from '../boot/syslog/receiver.js';
@@ -43,7 +43,7 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
   const { missing } = await findIpxeBinaries(config.tftpRoot);
   if (missing.length > 0) log[placeholders ? 'info' : 'warn']({ missing, folder: config.tftpRoot }, placeholders ? 'no iPXE binaries: labelled placeholders are served' : 'iPXE binaries are missing: install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
   const inMemory = new Map<string, Buffer>(placeholders ? missing.map((name) => [name, placeholderBinary(name)] as const) : []);
-  const files = createBootFiles({ roots: [config.tftpRoot], inMemory, log });
+  const files = createBootFiles({ roots: [config.tftpRoot], inMemory, mayLeadOut: IPXE_BINARIES, log });
 
   const gate = createBootGate({ directory: store.boot, unknownMac: config.unknownMac, now, log, count: ({ artefact, answer, why }) => metrics.bootDecisions.inc({ artefact, answer, why }) });
   const http = createBootHttp({ gate, directory: store.boot, settings, assetsDir: config.assetsDir, binaries: files, log, ready: () => store.nodes.ping(), trustedProxies: config.trustedProxies });

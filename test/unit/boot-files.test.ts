@@ -32,6 +32,12 @@ describe('boot files', () => {
     expect(await filesOf().open(name)).toBeNull();
   });
 
+  test('a link of a name that may lead out does, as in the package ipxe of Debian; any other is refused', async () => {
+    await symlink('../private/secret', join(folder.root, 'ipxe.efi'));
+    await symlink('../private/secret', join(folder.root, 'other.efi'));
+    const files = createBootFiles({ roots: [folder.root], mayLeadOut: ['ipxe.efi'], log: silentLogger() });
+    expect([await text(await files.open('ipxe.efi')), await files.open('other.efi')]).toEqual(['secret', null]);
+  });
   test('links are followed inside the folder only', async () => {
     await symlink(join(folder.root, 'deep/er/b'), join(folder.root, 'in'));
     await symlink('../private/secret', join(folder.root, 'out'));

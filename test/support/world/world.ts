@@ -57,6 +57,8 @@ export interface World {
   readonly token: string;
   /** What nobody may find anywhere. */
   readonly secrets: { readonly bmcPassword: string; readonly netboxToken: string; readonly webhookSecret: string; readonly operatorToken: string };
+  /** The house's settings, for roles that a test starts one by one. */
+  readonly env: Readonly<Record<string, string>>;
   house: HouseProcess;
   /** Starts the house (again) over the same data and ports. */
   start(env?: Readonly<Record<string, string>>): Promise<HouseProcess>;
@@ -109,7 +111,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
   let nodeCount = 0;
 
   const world: World = {
-    dir, netbox, temporal, namespace, token, secrets: { bmcPassword: AMT.password, netboxToken, webhookSecret: secret, operatorToken: token }, house: null as unknown as HouseProcess,
+    dir, netbox, temporal, namespace, token, secrets: { bmcPassword: AMT.password, netboxToken, webhookSecret: secret, operatorToken: token }, env: base, house: null as unknown as HouseProcess,
     async start(env = {}) {
       world.house = await startHouseProcess({ ...base, ...env }, at('house.log'));
       netbox.webhook = { url: `${world.house.addresses.operator}/webhooks/netbox`, secret };
