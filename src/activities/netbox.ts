@@ -4,6 +4,7 @@ import type { Request, RunKind } from '../domain/runs.js';
 import { isOneOf, ENDED_STATES, RUNNING_STATES, STATES, type LifecycleState, type NetboxStatus } from '../domain/states.js';
 import type { Device } from '../contracts/device.js';
 import { runWorkflowId } from '../contracts/messages.js';
+import type { ClassCatalog } from '../contracts/images.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { DeviceRecord, Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
@@ -34,6 +35,7 @@ const lookOf = (device: Device): DeviceLook => ({ name: device.name, site: devic
 
 export interface NetboxActivitiesDeps {
   readonly netbox: NetboxClient;
+  readonly classes: ClassCatalog;
   readonly stores: Pick<Stores, 'fence' | 'devices' | 'installation' | 'runs'>;
   readonly temporal: Pick<TemporalPort, 'look'>;
   /** The link people follow from NetBox to the node. */
@@ -41,7 +43,7 @@ export interface NetboxActivitiesDeps {
   readonly crash?: CrashPoint;
 }
 
-export function createNetboxActivities({ netbox, stores, temporal, lifecycleUrl, crash = noCrash }: NetboxActivitiesDeps) {
+export function createNetboxActivities({ netbox, classes, stores, temporal, lifecycleUrl, crash = noCrash }: NetboxActivitiesDeps) {
   /** Is this device metalflow's business? It has a history, or something is asked, or it is declared and ours to manage. */
   function isOurs(device: Device, record: DeviceRecord | null, first: LifecycleState | undefined): boolean {
     if (record && !isOneOf(ENDED_STATES, record.state)) return true;
@@ -80,7 +82,8 @@ export function createNetboxActivities({ netbox, stores, temporal, lifecycleUrl,
       if (isNew && !first) {
         return { kind: 'invalid', failure: failure('device_invalid', { field: 'status', what: `is ${device.status}, and metalflow has no open history of the device; set planned, inventory, active or failed` }), record };
       }
-      const registered = await stores.devices.register(device, { state: first ?? 'planned', adopted: device.status === 'active' });
+      const nodeClass = device.nodeClass ? await classes.find(device.nodeClass) : null;
+      const registered = await stores.devices.register(device, { state: first ?? 'planned', adopted: device.status === 'active' }, { allowUnproven: nodeClass?.allowUnproven ?? false });
       crash('lookAtDevice:registered');
       if (isNew) await stores.devices.setNetboxStatus(deviceId, device.status);
       // A retired device that a person declares again begins anew; its runs stay in the store. Last of all: it is what makes the

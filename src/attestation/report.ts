@@ -49,7 +49,7 @@ function refuseAk(ak: Ak, proof: AkProof, { node, allowUnproven }: ReportToVerif
   if (bound !== null && bound !== ak.thumbprint) return 'ak_changed';
   if (proof.kind === 'tpm' || allowUnproven) return null;
   // A declared EK is a promise of a TPM: leaving the TPM part out must not be a way around it.
-  const classAdmits = node?.attempt?.allowUnproven === true && node.declaredEk === null;
+  const classAdmits = node !== null && node.declaredEk === null && (node.attempt ? node.attempt.allowUnproven : node.classAllowsUnproven === true);
   return classAdmits ? null : 'ak_unproven';
 }
 

@@ -33,6 +33,8 @@ export interface AttestingNode {
   readonly declaredEk: string | null;
   /** The open run's attempt that this boot belongs to; null when no run waits (intake). */
   readonly attempt: { readonly run: number; readonly bootAttempt: string; readonly allowUnproven: boolean; readonly akThumbprint: string | null } | null;
+  /** Of the device's class, for a boot without a run (intake); a run goes by what it pinned. */
+  readonly classAllowsUnproven?: boolean;
   /** Whether intake admits it: a declared planned or available device. */
   readonly admitted: boolean;
 }

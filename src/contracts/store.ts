@@ -47,7 +47,7 @@ export interface DeviceRecord {
 export interface DeviceStore {
   find(deviceId: string): Promise<DeviceRecord | null>;
   /** Registers or refreshes what NetBox says; never touches the state of a known device. */
-  register(device: Device, initial: { state: LifecycleState; adopted: boolean }): Promise<DeviceRecord>;
+  register(device: Device, initial: { state: LifecycleState; adopted: boolean }, ofClass?: { allowUnproven: boolean }): Promise<DeviceRecord>;
   setState(deviceId: string, change: { state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest?: Request | null }): Promise<void>;
   setNetboxStatus(deviceId: string, status: NetboxStatus | string): Promise<void>;
   setPower(deviceId: string, power: PowerWord): Promise<void>;

@@ -100,7 +100,7 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
   return {
     ...createRunActivities({ stores: store, temporal, netbox, limits: config.limits, crash }),
     ...createLifecycleActivities({ stores: store, temporal, netbox, trySeconds: config.limits.activityTry, linkInstallation: (ours) => linkInstallation(temporal.client, temporal, ours) }),
-    ...createNetboxActivities({ netbox, stores: store, temporal, lifecycleUrl, crash }),
+    ...createNetboxActivities({ netbox, classes: libraries.classes, stores: store, temporal, lifecycleUrl, crash }),
     ...createNetbootActivities({ stores: store, crash }),
     ...createOrderActivities({ stores: store }),
     ...createPlanningActivities({ stores: store, netbox, ...libraries }),

@@ -50,7 +50,7 @@ export function createAttestationDesk({ db, now, woken, limits = DEFAULT_LIMITS,
       const trusted = (await distrust(db, device.device_id)) === null;
       const attempt = device.open_run === null || !trusted ? null : await openAttempt(db, device.device_id, device.open_run);
       return {
-        deviceId: device.device_id, name: device.name, systemUuid: device.system_uuid, declaredEk: device.tpm_ek, attempt,
+        deviceId: device.device_id, name: device.name, systemUuid: device.system_uuid, declaredEk: device.tpm_ek, attempt, classAllowsUnproven: device.allow_unproven === 1,
         admitted: trusted && (attempt !== null || (device.open_run === null && isOneOf(WAIT_MENU_STATES, device.state))),
       };
     },

@@ -15,9 +15,9 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
   const find = (deviceId: string): Promise<DeviceRecord | null> => readDevice(db, deviceId);
   return {
     find,
-    register: (device, initial) =>
+    register: (device, initial, ofClass = { allowUnproven: false }) =>
       lockedTransaction(db, device.id, async (tx) => {
-        const facts = { name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk };
+        const facts = { name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk, allow_unproven: ofClass.allowUnproven ? 1 : 0 };
         await tx
           .insertInto('device')
           .values({

@@ -21,6 +21,8 @@ export interface DeviceTable {
   node_class: string | null;
   system_uuid: string | null;
   tpm_ek: string | null;
+  /** Of its class, when the device was last looked at. */
+  allow_unproven: number;
   state: string;
   state_since: string;
   previous_state: string | null;

@@ -76,6 +76,7 @@ describe('attestation reports (R1)', () => {
     { name: 'a machine in the place of the device', input: sent({ node: { ...node, systemUuid: OTHER_UUID } }), reason: 'system_uuid_not_of_device' },
     { name: 'a node that nobody waits for', input: sent({ node: { ...node, attempt: null, admitted: false } }), reason: 'node_not_admitted' },
     { name: 'a second AK in one boot attempt', input: sent({ node: { ...node, attempt: { ...attempt, akThumbprint: otherKey.thumbprint } } }), reason: 'ak_changed' },
+    { name: 'an unproven AK without a run, for a class that wants proof', input: sent({ node: { ...node, attempt: null, classAllowsUnproven: false } }), reason: 'ak_unproven' },
     { name: 'an unproven AK for a class that wants proof', input: sent({ node: { ...node, attempt: { ...attempt, allowUnproven: false } } }), reason: 'ak_unproven' },
     { name: 'an unproven AK at intake', input: sent({ node: { ...node, attempt: null } }), reason: 'ak_unproven' },
     { name: 'an AK without TPM part of a device that declares an EK', input: sent({ node: { ...node, declaredEk: 'ab'.repeat(32) } }), reason: 'ak_unproven' },
@@ -102,6 +103,12 @@ describe('attestation reports (R1)', () => {
 
   test('the same AK attests again in its boot attempt', () => {
     expect(verifyReport(sent({ node: { ...node, attempt: { ...attempt, akThumbprint: key.thumbprint } } })).verdict.accepted).toBe(true);
+  });
+
+  test('a class that allows it admits an unproven AK without a run too, and marks it; a run goes by what it pinned', () => {
+    const waiting = { ...node, classAllowsUnproven: true };
+    expect(verifyReport(sent({ node: { ...waiting, attempt: null } })).verdict).toMatchObject({ accepted: true, proof: 'unproven' });
+    expect(verifyReport(sent({ node: { ...waiting, attempt: { ...attempt, allowUnproven: false } } })).verdict.reason).toBe('ak_unproven');
   });
 
   test('the simulation admits an unproven AK everywhere, and marks it', () => {

@@ -195,6 +195,11 @@ describe('who asks', () => {
     await bench.store.boot.rememberSender(MAC, '10.0.1.7');
     expect(await bench.store.boot.byAddress('10.0.1.7')).toBeNull();
   });
+  test('what its class allows without a run is what was read last', async () => {
+    expect(await bench.store.attestation.findNode(MAC)).toMatchObject({ classAllowsUnproven: false });
+    await bench.store.devices.register(deviceOf(), { state: 'planned', adopted: false }, { allowUnproven: true });
+    expect(await bench.store.attestation.findNode(MAC)).toMatchObject({ classAllowsUnproven: true });
+  });
   test('a MAC that moved to another device belongs to the one read last', async () => {
     await bench.declare({ id: '8', name: 'node-8', addresses: [] });
     expect(await bench.store.boot.byMac(MAC)).toMatchObject({ deviceId: '8' });

@@ -8,7 +8,7 @@ type Column = readonly [name: string, type: typeof T | typeof I, constraint?: 'k
 const TABLES: Readonly<Record<string, readonly Column[]>> = {
   installation: [['row', I, 'key'], ['installation_id', T], ['status', T], ['epoch', I], ['why', T, 'null'], ['since', T]],
   device: [
-    ['device_id', T, 'key'], ['name', T], ['site', T], ['node_class', T, 'null'], ['system_uuid', T, 'null'], ['tpm_ek', T, 'null'],
+    ['device_id', T, 'key'], ['name', T], ['site', T], ['node_class', T, 'null'], ['system_uuid', T, 'null'], ['tpm_ek', T, 'null'], ['allow_unproven', I],
     ['state', T], ['state_since', T], ['previous_state', T, 'null'], ['hold', T, 'null'], ['adopted', I], ['netbox_status', T, 'null'],
     ['next_request', T, 'null'], ['power', T], ['power_at', T, 'null'], ['proof', T, 'null'], ['approved_uuid', T, 'null'],
     ['next_run', I], ['open_run', I, 'null'], ['adopted_epoch', I],
