@@ -92,7 +92,7 @@ export function createOperatorClient(deps: { url: string; token: string; timeout
       const query = new URLSearchParams(Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined)).toString();
       return ask('GET', `/api/v1/nodes${query && `?${query}`}`);
     },
-    show: (node) => ask('GET', of(node)),
+    show: (node) => ask('GET', `${of(node)}?live=true`),
     plan: (node, kind) => ask('GET', `${of(node)}/plan?kind=${kind}`),
     journal: (node) => ask('GET', `${of(node)}/journal`),
     evidence: (node) => ask('GET', `${of(node)}/evidence`),

@@ -10,6 +10,11 @@ import { readLive } from './live.js';
 import type { Links } from './links.js';
 import { findNode, NodeParams } from './node-lookup.js';
 
+/**
+ * What the workflows say now is asked for, not given: each such read is a Temporal query, and with the present SDK a query that meets a
+ * signal can leave a workflow that no longer replays (docs/decisions/queries-are-asked-for.md). Who polls, reads the store.
+ */
+const LiveQuery = z.object({ live: z.enum(['true', 'false']).default('false') });
 const PlanQuery = z.object({ kind: z.enum(REQUESTS) });
 const JournalQuery = z.object({ limit: z.coerce.number().int().min(1).max(1000).default(100) });
 const RunParams = z.object({ device: DeviceId, run: z.coerce.number().int().min(1).max(1_000_000) });
@@ -27,9 +32,9 @@ export function addNodeRoutes(server: HttpServer, { nodes, workflows, planner, l
 
   server.get('/api/v1/nodes', { config: config('Every node, or those of a state, site or class'), schema: { querystring: NodesQuery } }, async ({ query }) => ({ nodes: await read(() => nodes.list(query)) }));
 
-  server.get('/api/v1/nodes/:id', { config: config('One node: what the store knows, what its workflows say now, its runs'), schema: { params: NodeParams } }, async ({ params }) => {
+  server.get('/api/v1/nodes/:id', { config: config('One node: what the store knows, what its workflows say now, its runs'), schema: { params: NodeParams, querystring: LiveQuery } }, async ({ params, query }) => {
     const node = await findNode(nodes, params.id);
-    const [live, runs] = await Promise.all([readLive(workflows, node.deviceId, node.openRun), read(() => nodes.runs(node.deviceId))]);
+    const [live, runs] = await Promise.all([query.live === 'true' ? readLive(workflows, node.deviceId, node.openRun) : null, read(() => nodes.runs(node.deviceId))]);
     return { node, live, runs, links: { lifecycle: links.lifecycle(node.deviceId), run: node.openRun === null ? null : links.run(node.deviceId, node.openRun) } };
   });
 
@@ -48,11 +53,11 @@ export function addNodeRoutes(server: HttpServer, { nodes, workflows, planner, l
     return { journal: await read(() => nodes.journal(deviceId, query.limit)) };
   });
 
-  server.get('/api/v1/runs/:device/:run', { config: config('One run'), schema: { params: RunParams } }, async ({ params: { device, run } }) => {
+  server.get('/api/v1/runs/:device/:run', { config: config('One run'), schema: { params: RunParams, querystring: LiveQuery } }, async ({ params: { device, run }, query }) => {
     const row = await read(() => nodes.run(device, run));
     if (row === null) throw new MetalflowError('run_not_found', { run: `${device}/${run}` });
     // A closed workflow may be gone from Temporal; the row holds how it ended.
-    const live = row.closedAt === null ? await readLive(workflows, device, run) : null;
+    const live = query.live === 'true' && row.closedAt === null ? await readLive(workflows, device, run) : null;
     return { run: row, live, links: { run: links.run(device, run) } };
   });
 }

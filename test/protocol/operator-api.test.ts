@@ -166,7 +166,7 @@ describe('bad input has a code and changes nothing', () => {
 
 describe('reads', () => {
   test('a node shows what the store knows, what its workflows say now, and where to look', async () => {
-    const { body } = await (await bench()).call('GET', '/api/v1/nodes/node-7', 'reader');
+    const { body } = await (await bench()).call('GET', '/api/v1/nodes/node-7?live=true', 'reader');
     expect(body).toMatchObject({
       node: { deviceId: '7', state: 'provisioning', openRun: 3 },
       live: { lifecycle: { deviceId: '7' }, run: { run: 3 }, problem: null },
@@ -178,9 +178,22 @@ describe('reads', () => {
   test('a node is shown from the store while Temporal is away, and without links where there is no UI', async () => {
     const workflows = memoryWorkflows();
     workflows.lifecycle = async () => { throw new MetalflowError('temporal_unavailable', { why: 'refused' }); };
-    const { status, body } = await (await bench({ workflows, temporalUi: null })).call('GET', '/api/v1/nodes/7', 'reader');
+    const { status, body } = await (await bench({ workflows, temporalUi: null })).call('GET', '/api/v1/nodes/7?live=true', 'reader');
     expect(status).toBe(200);
     expect(body).toMatchObject({ node: { deviceId: '7' }, live: { lifecycle: null, run: null, problem: { code: 'temporal_unavailable' } }, links: { lifecycle: null, run: null } });
+  });
+
+  test('no workflow is queried unless it is asked for: who polls, reads the store', async () => {
+    const workflows = memoryWorkflows();
+    let queries = 0;
+    workflows.lifecycle = workflows.run = async () => {
+      queries++;
+      return null;
+    };
+    const b = await bench({ workflows });
+    for (const path of ['/api/v1/nodes', '/api/v1/nodes/7', '/api/v1/runs/7/3']) expect((await b.call('GET', path, 'reader')).status).toBe(200);
+    expect((await b.call('GET', '/api/v1/nodes/7', 'reader')).body.live).toBeNull();
+    expect(queries).toBe(0);
   });
 
   test('the list takes filters', async () => {
@@ -192,7 +205,7 @@ describe('reads', () => {
 
   test('a run, its journal and a plan', async () => {
     const b = await bench();
-    expect((await b.call('GET', '/api/v1/runs/7/3', 'reader')).body).toMatchObject({ run: { workflowId: 'node/7/run/3' }, live: { run: { phase: 'acting' } } });
+    expect((await b.call('GET', '/api/v1/runs/7/3?live=true', 'reader')).body).toMatchObject({ run: { workflowId: 'node/7/run/3' }, live: { run: { phase: 'acting' } } });
     expect((await b.call('GET', '/api/v1/nodes/7/journal?limit=5', 'reader')).body.journal).toMatchObject([{ text: 'limit 5' }]);
     expect((await b.call('GET', '/api/v1/nodes/7/plan?kind=wipe', 'reader')).body).toEqual({ plan: { deviceId: '7', kind: 'wipe' }, phases: ['planning'], notes: [] });
   });
