@@ -196,6 +196,8 @@ describe('a BMC that does not answer', () => {
     await say(world, node, 'approve', { attestRemoved: true, reason: 'scrapped, ticket 4711' });
     await world.untilState(node, 'retired-unproven');
     expect(await untilRunEnds(world, node, 1)).toMatchObject({ end: 'done', failure: { code: 'bmc_unreachable' } });
+    // NetBox is written after the store.
+    await world.until('offline in NetBox', () => world.netbox.device(node.deviceId).status === 'offline');
     expect(world.netbox.device(node.deviceId)).toMatchObject({ status: 'offline', customFields: { lifecycle_state: 'retired-unproven' } });
     expect(await journal(world, node)).toContainEqual(expect.objectContaining({ by: 'tester', text: expect.stringContaining('ticket 4711') }));
   }, 60_000);
