@@ -167,12 +167,15 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
     },
     async untilState(node, state, seconds) {
       let last: NodeRow | null = null;
-      return world.until(`${node.name} ${state}`, async () => {
+      const seen = await world.until(`${node.name} ${state}`, async () => {
         last = await world.node(node);
         return last.state === state && (state === 'held' || last.openRun === null || ['provisioning', 'wiping', 'retiring'].includes(state)) ? last : null;
       }, seconds).catch((error: Error) => {
         throw new Error(`${error.message}\nnode: ${JSON.stringify(last)}`);
       });
+      // NetBox is written after the store; where a person's status stands against ours it never is, and nothing is claimed here.
+      for (let tries = 0; tries < 20 && world.netbox.device(node.deviceId).customFields['lifecycle_state'] !== state; tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+      return seen;
     },
     async db() {
       const db = await openDatabase(`sqlite:${at('metalflow.db')}`);
