@@ -107,6 +107,10 @@ test('the heartbeat of a pending order shows how far it is', async () => {
   expect(progress).toMatchObject({ state: 'consumed', progress: expect.stringMatching(/^\d+ %$/), unit: 'bytes' });
 }, 70_000);
 
+test('a run that has ended shows nothing as pending', async () => {
+  expect((await described(runOf(active))).pendingActivities).toEqual([]);
+});
+
 test('an idle lifecycle grows no history while NetBox is looked at again and again', async () => {
   const length = async () => Number((await described(lifecycleId(active.deviceId))).workflowExecutionInfo!.historyLength);
   const looks = async () => {
