@@ -1,5 +1,5 @@
 /** The activities as workflows call them: time limits, heartbeats and retries in one place. */
-import { proxyActivities, type ActivityOptions } from '@temporalio/workflow';
+import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 import type { CentralActivities, SiteActivities } from '../activities/index.js';
 import type { Limits } from '../domain/limits.js';
 import { siteQueue } from '../contracts/messages.js';
@@ -14,12 +14,16 @@ export const summarised = (text: string): { summary: string } => ({ summary: tex
 export const quick = (limitSeconds: number, trySeconds: number, summary?: string): CentralActivities =>
   proxyActivities<CentralActivities>({ startToCloseTimeout: `${trySeconds}s`, scheduleToCloseTimeout: `${limitSeconds}s`, retry: RETRY, ...(summary && summarised(summary)) });
 
-/** Lives as long as what it mirrors, and is given up only when its heartbeat stops. */
-export const longLived = (options: { heartbeatSeconds: number; summary: string; closeSeconds?: number }): CentralActivities =>
+/**
+ * Lives as long as what it mirrors, and is given up only when its heartbeat stops.
+ * @param options.endsByItself once cancelled, it has ended only when it says so; the SDK's own default lets go at the request
+ */
+export const longLived = (options: { heartbeatSeconds: number; summary: string; closeSeconds?: number; endsByItself?: boolean }): CentralActivities =>
   proxyActivities<CentralActivities>({
     startToCloseTimeout: options.closeSeconds ? `${options.closeSeconds}s` : '365 days',
     heartbeatTimeout: `${options.heartbeatSeconds}s`,
     retry: RETRY,
+    ...(options.endsByItself && { cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED }),
     ...summarised(options.summary),
   });
 

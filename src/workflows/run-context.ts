@@ -149,7 +149,7 @@ export class RunContext {
     const scope = new CancellationScope();
     const keeper = { scope, error: null as unknown };
     this.#keeper = keeper;
-    const { keepPermission } = longLived({ heartbeatSeconds: Math.max(15, this.limits.permissionRenewal), summary: `netboot permission for boot attempt ${this.attempt?.number ?? '?'}` });
+    const { keepPermission } = longLived({ heartbeatSeconds: Math.max(15, this.limits.permissionRenewal), summary: `netboot permission for boot attempt ${this.attempt?.number ?? '?'}`, endsByItself: true });
     const kept = scope.run(() => keepPermission({ ...this.ref, bootAttempt, leaseSeconds: this.limits.permissionLease, everySeconds: this.limits.permissionRenewal }));
     this.#keeping++;
     kept.catch((error: unknown) => {
