@@ -18,7 +18,7 @@ import { createAgentApi, type Answer } from './api.js';
 import { attest, DEFAULT_TRIES, type Session, type Tries } from './attest.js';
 import { createExt4Files, type Ext4Files } from './ext4-files.js';
 import { DEFAULT_PACE, type Pace } from './heartbeat.js';
-import type { AgentMachine } from './machine.js';
+import type { AgentMachine } from '../contracts/agent-machine.js';
 import { perform } from './perform.js';
 import { growingDelay, realSleep, type Sleep } from './sleep.js';
 

@@ -2,7 +2,7 @@
 import type { ReportResponse, AttestationReport } from '../contracts/agent-api.js';
 import type { Logger } from '../telemetry/log.js';
 import type { AgentApi, Answer } from './api.js';
-import type { AgentMachine } from './machine.js';
+import type { AgentMachine } from '../contracts/agent-machine.js';
 import type { Sleep } from './sleep.js';
 
 /** What an attested agent holds until its token is revoked. The install code stays in memory only. */

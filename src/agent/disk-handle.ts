@@ -1,6 +1,6 @@
 /** A disk behind an open file: a block device, or the plain file of a simulated disk. */
 import type { FileHandle } from 'node:fs/promises';
-import type { DiskHandle } from './machine.js';
+import type { DiskHandle } from '../contracts/agent-machine.js';
 
 export interface DiskHandleDeps {
   readonly handle: FileHandle;

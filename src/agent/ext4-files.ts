@@ -1,7 +1,7 @@
 /** Files of an ext4 file system inside an open disk, without root and without mounting. The work is done by a worker thread. */
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import type { DiskHandle } from './machine.js';
+import type { DiskHandle } from '../contracts/agent-machine.js';
 
 export interface Ext4File {
   readonly name: string;

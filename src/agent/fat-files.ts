@@ -2,7 +2,7 @@
  * One small file in the root folder of a FAT volume. FAT has no journal, so order is what keeps it whole: content, then the table,
  * then the folder entry in one sector. Whenever the power goes, the file is absent or whole (M3).
  */
-import type { DiskHandle } from './machine.js';
+import type { DiskHandle } from '../contracts/agent-machine.js';
 import { openFatVolume, type FatVolume } from './fat-volume.js';
 
 const SLOT = 32;

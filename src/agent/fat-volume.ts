@@ -5,7 +5,7 @@
  * Written here and not taken from npm's `fatfs`: that keeps only the first copy of the table, takes the usual end mark of a FAT32
  * root folder (…FFF8) for a reserved cluster, and can neither rename nor delete, so it cannot replace a file safely.
  */
-import type { DiskHandle } from './machine.js';
+import type { DiskHandle } from '../contracts/agent-machine.js';
 
 export interface FatVolume {
   readonly kind: 16 | 32;

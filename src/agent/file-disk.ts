@@ -1,7 +1,7 @@
 /** A disk that is a plain file: the disk of a simulated node. */
 import { open, stat } from 'node:fs/promises';
 import { createDiskHandle } from './disk-handle.js';
-import type { AgentDisk } from './machine.js';
+import type { AgentDisk } from '../contracts/agent-machine.js';
 
 export interface FileDiskFacts {
   readonly path: string;
@@ -24,14 +24,4 @@ export async function fileDisk(facts: FileDiskFacts): Promise<AgentDisk> {
     sizeBytes,
     open: async () => createDiskHandle({ handle: await open(facts.path, 'r+'), serial: facts.serial, sizeBytes }),
   };
-}
-
-/** Makes the file of a new, empty disk; a disk that is there keeps what it holds. */
-export async function createDiskFile(path: string, sizeBytes: number): Promise<void> {
-  const handle = await open(path, 'a');
-  try {
-    if ((await handle.stat()).size === 0) await handle.truncate(sizeBytes);
-  } finally {
-    await handle.close();
-  }
 }

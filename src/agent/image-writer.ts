@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { MetalflowError } from '../domain/errors.js';
 import { MIB } from './actions/action.js';
-import type { DiskHandle } from './machine.js';
+import type { DiskHandle } from '../contracts/agent-machine.js';
 
 const HEAD_BYTES = MIB;
 

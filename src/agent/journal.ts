@@ -1,7 +1,7 @@
 /** The agent's journal as a file of JSON lines. It must outlive the agent process, not the boot: on a node it lies in RAM. */
 import { appendFileSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { AgentMachine, JournalEntry } from './machine.js';
+import type { AgentMachine, JournalEntry } from '../contracts/agent-machine.js';
 
 /** The entries of a journal file, oldest first; a line that a kill cut short is left out. None when there is no file. */
 export function readJournal(path: string): JournalEntry[] {

@@ -4,7 +4,7 @@ import { open, readdir, readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createDiskHandle } from './disk-handle.js';
 import { runProgram } from './local-programs.js';
-import type { AgentDisk } from './machine.js';
+import type { AgentDisk } from '../contracts/agent-machine.js';
 
 /** Block devices that are no disks of their own, or none that could be installed on. */
 const NO_DISKS = /^(loop|ram|zram|dm-|md|sr|fd|nbd|rbd|drbd|mtdblock)/;

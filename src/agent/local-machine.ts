@@ -18,7 +18,7 @@ import { fileJournal } from './journal.js';
 import { captureLldp } from './lldp-capture.js';
 import { readLocalDisks } from './local-disks.js';
 import { runProgram } from './local-programs.js';
-import type { AgentDisk, AgentMachine, EndorsementKey } from './machine.js';
+import type { AgentDisk, AgentMachine, EndorsementKey } from '../contracts/agent-machine.js';
 import { findEfiPartition } from './partitions.js';
 import { withDisk } from './pinned-disk.js';
 

@@ -1,7 +1,7 @@
 /** Where on a disk the seed goes: reads the GUID partition table (UEFI 2.10 §5.3). */
 import GPT from 'gpt';
 import { MetalflowError } from '../domain/errors.js';
-import type { DiskHandle } from './machine.js';
+import type { DiskHandle } from '../contracts/agent-machine.js';
 
 export interface Partition {
   /** 1 for the first used entry's place in the table, as `efibootmgr -p` counts. */

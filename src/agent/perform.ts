@@ -6,7 +6,7 @@ import type { AgentApi } from './api.js';
 import { doAction } from './actions/index.js';
 import type { ActionContext } from './actions/action.js';
 import { startHeartbeat, type Pace, type StopReason } from './heartbeat.js';
-import type { AgentMachine, JournalEntry } from './machine.js';
+import type { AgentMachine, JournalEntry } from '../contracts/agent-machine.js';
 import type { Sleep } from './sleep.js';
 
 export interface PerformDeps extends Pick<ActionContext, 'installCode' | 'ext4' | 'dispatcher'> {

@@ -1,7 +1,7 @@
 /** From the disk an order names to the disk that is there: exactly one, or nothing is touched. */
 import { MetalflowError } from '../domain/errors.js';
 import type { DiskRef } from '../contracts/order.js';
-import type { AgentDisk, AgentMachine, DiskHandle } from './machine.js';
+import type { AgentDisk, AgentMachine, DiskHandle } from '../contracts/agent-machine.js';
 
 /** Buses whose disks other machines may see as well; destroying one destroys their data (incident 5 elsewhere). */
 const SHARED_BUSES = new Set(['fc', 'fcoe', 'iscsi', 'nvme-fabrics', 'nbd', 'rbd', 'srp', 'drbd']);

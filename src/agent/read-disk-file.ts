@@ -5,7 +5,7 @@ import { isMetalflowError } from '../domain/errors.js';
 import { createDiskHandle } from './disk-handle.js';
 import type { Ext4Files } from './ext4-files.js';
 import { readFatFile } from './fat-files.js';
-import type { DiskHandle } from './machine.js';
+import type { DiskHandle } from '../contracts/agent-machine.js';
 import { findEfiPartition, findRootPartition, type Partition } from './partitions.js';
 
 /** No table, or no such partition in it: then there is no such file either. */

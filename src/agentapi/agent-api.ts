@@ -1,11 +1,10 @@
 /** The agent plane's HTTP server: attestation, orders, seeds. One route family a file. */
 import type { AttestationDesk, OrderDesk, SeedDesk, SeedRenderer, VerifyReport } from '../contracts/agent-desk.js';
-import { createHttpServer, type HttpServer } from '../telemetry/http.js';
+import { acceptOnlyJson, createHttpServer, type HttpServer } from '../telemetry/http.js';
 import type { Logger } from '../telemetry/log.js';
 import { addAttestRoutes } from './attest-routes.js';
 import { createSessionAuth } from './auth.js';
 import { addHealthRoutes } from './health-routes.js';
-import { acceptOnlyJson } from './json-body.js';
 import { addOrderRoutes } from './order-routes.js';
 import { createSenderLimit } from './sender-limit.js';
 import { addSystemRoutes } from './system-routes.js';

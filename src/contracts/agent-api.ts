@@ -1,7 +1,7 @@
 /** The agent plane's wire messages (HTTP, JSON, UTC). Errors everywhere: `{code, message, hint, details?}`. */
 import { z } from 'zod';
 import { Instant, Mac, MachineUuid, OpaqueId, RunNumber } from './primitives.js';
-import { Order, OrderProgress, OrderReport, SeedFile } from './order.js';
+import { OrderProgress, OrderReport, SeedFile } from './order.js';
 
 const Base64 = z.string().max(20_000).regex(/^[A-Za-z0-9+/]*={0,2}$/, 'is no base64');
 
@@ -84,7 +84,6 @@ export type RefusedResponse = z.infer<typeof RefusedResponse>;
 
 /** GET /v1/orders/next?wait=30 */
 export const NextOrderQuery = z.object({ wait: z.coerce.number().int().min(0).max(60).default(30) });
-export const NextOrderResponse = Order;
 /** POST /v1/orders/:id/consume */
 export const ConsumeResponse = z.object({ orderId: OpaqueId, consumedAt: Instant, deadlineAt: Instant });
 export type ConsumeResponse = z.infer<typeof ConsumeResponse>;

@@ -4,7 +4,6 @@ import { REQUESTS } from '../domain/runs.js';
 import { DeviceId, Instant, Mac, MachineUuid, ShortName } from './primitives.js';
 
 export const BMC_TYPES = ['amt', 'redfish', 'ipmi', 'manual'] as const;
-export type BmcType = (typeof BMC_TYPES)[number];
 
 export const BmcAddress = z.object({
   type: z.enum(BMC_TYPES),

@@ -5,7 +5,7 @@ import type { Failure } from '../domain/errors.js';
 import type { LifecycleState } from '../domain/states.js';
 import type { Limits } from '../domain/limits.js';
 import type { PowerWord } from '../domain/power.js';
-import { DeviceId, OpaqueId, RunNumber } from './primitives.js';
+import { OpaqueId, RunNumber } from './primitives.js';
 
 // ---- ids and queues -------------------------------------------------------------------------------------------------
 export const WORKFLOW_QUEUE = 'metalflow';
@@ -46,7 +46,6 @@ export const SIGNALS = {
   orderReported: { name: 'orderReported', schema: OrderReported },
   stopAtSafePoint: { name: 'stopAtSafePoint', schema: StopAtSafePoint },
 } as const;
-export type SignalName = keyof typeof SIGNALS;
 
 // ---- updates (operator verbs) -------------------------------------------------------------------------------------------
 /** Said by a person. `runId` is the Temporal run id it is meant for; a run refuses another's (reset applies updates again). */
@@ -162,7 +161,6 @@ export interface RunOutcome {
 /** What the watcher of a run saw in the end. */
 export type WatchedEnd = { readonly kind: 'ended'; readonly outcome: RunOutcome } | { readonly kind: 'terminated' } | { readonly kind: 'never-started' };
 
-export const DeviceRef = z.object({ deviceId: DeviceId });
 
 // ---- search attributes (all Keyword: a SQL store has ten of them) --------------------------------------------------------
 export const SEARCH_ATTRIBUTES = {

@@ -31,7 +31,6 @@ export const ERRORS = {
   bmc_outcome_unknown: row('{command} was sent to the BMC and never answered; the power reads {power}', 504, 'resume', 'look at the machine, then `resume` to ask again'),
   bmc_manual_task: row('a person has to do what the BMC cannot: {task}', 409, 'resume', 'do it, then `resume`'),
   off_unprovable: row('the node has no BMC: nobody can read that it is off', 409, 'approve', 'when the machine is gone, an approver says so with a reason: `approve --attest-removed`; until then the node is not retired'),
-  bmc_locked: row('another command is being sent to this BMC', 409, 'none', 'nothing to do: it is tried again', true),
   boot_not_seen: row('powered on {attempts} times, never asked for our boot file', 504, 'retry', 'check VLAN, DHCP and boot order, then `retry`'),
   attestation_not_seen: row('no attestation within {minutes} min of the boot', 504, 'retry', 'look at the console: did the netboot system come up? then `retry`'),
   attestation_refused: row('the attestation was refused: {reason}', 403, 'intake', 'look at the evidence; approve the node in intake or refuse it'),

@@ -41,8 +41,6 @@ export const PHASES_OF = {
   'retire-with-wipe': ['planning', 'taking', 'powering-off', 'arming', 'powering-on', 'awaiting-boot', 'awaiting-attestation', 'acting', 'disarming', 'final-power-off', 'confirming'],
 } as const satisfies Record<string, readonly RunPhase[]>;
 
-export type PhasePlan = keyof typeof PHASES_OF;
-
 export const phasesOf = (kind: RunKind, wipes: boolean): readonly RunPhase[] => (kind === 'retire' && wipes ? PHASES_OF['retire-with-wipe'] : PHASES_OF[kind]);
 
 /** How a run ends. `cancelled` says whether something was destroyed already, since that decides the state it leaves behind. */

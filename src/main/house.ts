@@ -5,9 +5,12 @@ import type { Config } from '../config/index.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { NetboxRequests } from '../contracts/operator.js';
 import { createNetboxClient } from '../netbox/client.js';
+import type { Store } from '../store/index.js';
 import type { Logger } from '../telemetry/log.js';
 import { noNetbox } from './no-netbox.js';
-import { temporalTarget, type TemporalTarget } from './temporal.js';
+import { openStore } from './open-store.js';
+import type { createCloser } from './role.js';
+import { connectTemporal, temporalTarget, type TemporalClient, type TemporalTarget } from './temporal.js';
 import { findTemporalCli, startTemporalServer, type TemporalServer } from './temporal-server.js';
 
 export function openNetbox(config: Config, log: Logger): NetboxClient & NetboxRequests {
@@ -16,6 +19,30 @@ export function openNetbox(config: Config, log: Logger): NetboxClient & NetboxRe
     return noNetbox;
   }
   return createNetboxClient({ url: config.netboxUrl, token: config.netboxToken, log });
+}
+
+/** What a role that speaks to Temporal stands on. */
+export interface Grounds {
+  readonly place: TemporalPlace;
+  readonly temporal: TemporalClient;
+  readonly store: Store;
+  readonly netbox: NetboxClient & NetboxRequests;
+  /** Takes the deliverer's wake, so that planes of this process need not wait for its next look. */
+  readonly onWake: (deliver: () => void) => void;
+}
+
+/** @param options.embed starts the dev server where the settings name none @param options.lazy goes on while Temporal is away */
+export async function openGrounds(config: Config, log: Logger, closer: Pick<ReturnType<typeof createCloser>, 'add'>, options: { embed?: boolean; lazy?: boolean } = {}): Promise<Grounds> {
+  const place = await openTemporal(config, log, { embed: options.embed ?? false });
+  if (place.server) closer.add(() => place.server!.close());
+  const temporal = await connectTemporal(place.target, { lazy: options.lazy ?? false });
+  closer.add(() => temporal.close());
+  const wake = { deliverer: (): void => undefined };
+  const store = await openStore(config, { temporal, woken: () => wake.deliverer() });
+  closer.add(() => store.close());
+  const netbox = openNetbox(config, log);
+  closer.add(() => netbox.close());
+  return { place, temporal, store, netbox, onWake: (deliver) => void (wake.deliverer = deliver) };
 }
 
 export interface TemporalPlace {

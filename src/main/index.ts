@@ -5,14 +5,13 @@ import { createLogger, type Logger } from '../telemetry/log.js';
 import { agentUrlOf, startAgentApi } from './agentapi.js';
 import { startBoot } from './boot.js';
 import { doctor } from './doctor.js';
-import { openNetbox, openTemporal } from './house.js';
+import { openGrounds } from './house.js';
 import { openLibraries } from './libraries.js';
 import { createMetrics } from './metrics.js';
 import { openStore } from './open-store.js';
 import { startOperatorApi } from './operatorapi.js';
 import { createCloser, untilSignal } from './role.js';
 import { simulateAmt, simulateNode } from './simulate.js';
-import { connectTemporal } from './temporal.js';
 import { startHouse } from './up.js';
 import { startWorker } from './worker.js';
 
@@ -29,15 +28,8 @@ export function createRoles(): Roles {
     },
     worker: (config) =>
       running(config, async (log, closer) => {
-        const place = await openTemporal(config, log, { embed: false });
-        const temporal = await connectTemporal(place.target);
-        closer.add(() => temporal.close());
-        const wake = { deliverer: (): void => undefined };
-        const store = await openStore(config, { temporal, woken: () => wake.deliverer() });
-        closer.add(() => store.close());
-        const netbox = openNetbox(config, log);
-        closer.add(() => netbox.close());
-        const worker = await startWorker({ config, store, temporal, target: place.target, netbox, libraries: openLibraries(config, null, log), temporalUi: place.ui, log, onWake: (deliver) => (wake.deliverer = deliver) });
+        const { place, temporal, store, netbox, onWake } = await openGrounds(config, log, closer);
+        const worker = await startWorker({ config, store, temporal, target: place.target, netbox, libraries: openLibraries(config, null, log), temporalUi: place.ui, log, onWake });
         closer.add(() => worker.close());
         return { ended: worker.ended };
       }),
@@ -57,14 +49,8 @@ export function createRoles(): Roles {
       }),
     operatorapi: (config) =>
       running(config, async (log, closer) => {
-        const place = await openTemporal(config, log, { embed: false });
         // Temporal may be away: the plane starts, says so, and NetBox sends its hooks again.
-        const temporal = await connectTemporal(place.target, { lazy: true });
-        closer.add(() => temporal.close());
-        const store = await openStore(config, { temporal });
-        closer.add(() => store.close());
-        const netbox = openNetbox(config, log);
-        closer.add(() => netbox.close());
+        const { place, temporal, store, netbox } = await openGrounds(config, log, closer, { lazy: true });
         const operator = await startOperatorApi({ config, store, temporal, netbox, libraries: openLibraries(config, null, log), temporalUi: place.ui, metrics: createMetrics(), log });
         closer.add(() => operator.close());
       }),

@@ -3,13 +3,11 @@ import type { Config } from '../config/index.js';
 import { createLogger, type Logger } from '../telemetry/log.js';
 import { startAgentApi, type AgentRole } from './agentapi.js';
 import { startBoot, type BootRole } from './boot.js';
-import { openNetbox, openTemporal } from './house.js';
+import { openGrounds } from './house.js';
 import { openLibraries } from './libraries.js';
 import { createMetrics } from './metrics.js';
-import { openStore } from './open-store.js';
 import { startOperatorApi, type OperatorRole } from './operatorapi.js';
 import { createCloser, type RunningRole } from './role.js';
-import { connectTemporal } from './temporal.js';
 import { startWorker } from './worker.js';
 
 export interface House extends RunningRole {
@@ -27,15 +25,7 @@ export interface House extends RunningRole {
 export async function startHouse(config: Config, { placeholders = false, log = createLogger({ level: config.logLevel, role: 'up' }) }: { placeholders?: boolean; log?: Logger } = {}): Promise<House> {
   const closer = createCloser();
   try {
-    const place = await openTemporal(config, log, { embed: true });
-    if (place.server) closer.add(() => place.server!.close());
-    const temporal = await connectTemporal(place.target);
-    closer.add(() => temporal.close());
-    const wake = { deliverer: (): void => undefined };
-    const store = await openStore(config, { temporal, woken: () => wake.deliverer() });
-    closer.add(() => store.close());
-    const netbox = openNetbox(config, log);
-    closer.add(() => netbox.close());
+    const { place, temporal, store, netbox, onWake } = await openGrounds(config, log, closer, { embed: true });
     const metrics = createMetrics();
 
     const agent = await startAgentApi({ config, store, log });
@@ -43,7 +33,7 @@ export async function startHouse(config: Config, { placeholders = false, log = c
     const boot = await startBoot({ config, store, log, metrics, agentUrl: agent.url, placeholders });
     closer.add(() => boot.close());
     const libraries = openLibraries(config, boot.httpUrl, log);
-    const worker = await startWorker({ config, store, temporal, target: place.target, netbox, libraries, temporalUi: place.ui, log, onWake: (deliver) => (wake.deliverer = deliver) });
+    const worker = await startWorker({ config, store, temporal, target: place.target, netbox, libraries, temporalUi: place.ui, log, onWake });
     closer.add(() => worker.close());
     const operator = await startOperatorApi({ config, store, temporal, netbox, libraries, temporalUi: place.ui, metrics, log });
     closer.add(() => operator.close());

@@ -1,7 +1,6 @@
 /** The operator plane: what people, NetBox and Prometheus talk to. One route family a file. */
 import { MetalflowError } from '../domain/errors.js';
-import { readJson } from '../domain/json.js';
-import { createHttpServer, type HttpServer } from '../telemetry/http.js';
+import { acceptOnlyJson, createHttpServer, type HttpServer } from '../telemetry/http.js';
 import { createAudit } from './audit.js';
 import type { OperatorApiDeps } from './deps.js';
 import { addHealthRoutes } from './health-routes.js';
@@ -34,15 +33,4 @@ export function createOperatorApi(deps: OperatorApiDeps): HttpServer {
   addVerbRoutes(server, { nodes, workflows, audit });
   addRequestRoute(server, { nodes, workflows, netboxRequests, audit, log });
   return server;
-}
-
-/** JSON only. An empty body is no body, so that a verb which needs none may still name the type. */
-function acceptOnlyJson(server: HttpServer): void {
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (_request, body, done) => {
-    if (body === '') return done(null, undefined);
-    const reading = readJson(body);
-    if (reading.kind === 'read') done(null, reading.value);
-    else done(new MetalflowError('body_invalid', { what: reading.why }));
-  });
 }

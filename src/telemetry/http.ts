@@ -4,6 +4,7 @@ import { hasZodFastifySchemaValidationErrors, serializerCompiler, validatorCompi
 import { maxHeaderSize, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { errorText, ERRORS, isMetalflowError, MetalflowError, type ErrorCode, type ErrorDetails } from '../domain/errors.js';
+import { readJson } from '../domain/json.js';
 import type { Logger } from './log.js';
 
 export type HttpServer = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
@@ -113,4 +114,18 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     throw new MetalflowError('route_not_found', { route: `${request.method} ${request.url.split('?')[0]!.slice(0, 200)}` });
   });
   return server;
+}
+
+/**
+ * The only body a plane then reads: JSON of bounded nesting without prototype keys, judged before zod sees it. Other content types are refused
+ * with 415. An empty body is no body, so that a POST which needs none may still name the type.
+ */
+export function acceptOnlyJson(server: HttpServer): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (_request, body, done) => {
+    if (body === '') return done(null, undefined);
+    const reading = readJson(body);
+    if (reading.kind === 'read') done(null, reading.value);
+    else done(new MetalflowError('body_invalid', { what: reading.why }));
+  });
 }

@@ -1,18 +1,16 @@
 /** What a lifecycle has in mind. The store holds what must survive it. */
-import { upsertSearchAttributes, setCurrentDetails, type ChildWorkflowHandle } from '@temporalio/workflow';
+import { upsertSearchAttributes, setCurrentDetails } from '@temporalio/workflow';
 import { ERRORS, type Failure } from '../domain/errors.js';
 import { DEFAULT_LIMITS } from '../domain/limits.js';
 import type { Request, RunKind } from '../domain/runs.js';
 import { STATES, type LifecycleState } from '../domain/states.js';
-import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, RunInput, VerbInput, WatchedEnd } from '../contracts/messages.js';
+import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, VerbInput, WatchedEnd } from '../contracts/messages.js';
 import type { DeviceRecord } from '../contracts/store.js';
 import type { CentralActivities } from '../activities/index.js';
 import { netboxOfLifecycle, ofLifecycle, runWatcher } from './activities.js';
-import type { nodeRun } from './node-run.js';
 import { attribute, instant } from './run-display.js';
 
 export type OpenRun = NonNullable<DeviceRecord['openRun']>;
-export type RunHandle = ChildWorkflowHandle<typeof nodeRun>;
 
 export class LifecycleContext {
   readonly deviceId: string;
@@ -38,8 +36,6 @@ export class LifecycleContext {
   wake: boolean;
   runEnd: WatchedEnd | null = null;
   watching: number | null = null;
-  /** How the open run was asked for; null when another lifecycle opened it. */
-  asked: RunInput['asked'] | null = null;
   readonly said: { readonly verb: OperatorVerb; readonly input: VerbInput }[] = [];
   /** The state's status is not in NetBox yet: it is written before anything else is done. */
   unpublished = false;

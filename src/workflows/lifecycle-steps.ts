@@ -179,7 +179,6 @@ export async function startRun(life: LifecycleContext, kind: RunKind, asked: Run
   const waits = kind === 'provision' && (life.state === 'planned' || life.state === 'available') ? life.waitingNode : null;
   const opened = await life.central.openRun({ deviceId: life.deviceId, kind, asked, intake: waits });
   life.waitingNode = null;
-  life.asked = asked;
   life.openRun = { run: opened.input.run, kind: opened.input.kind, workflowId: opened.workflowId };
   await move(life, STARTED_EVENT[opened.input.kind], `run ${opened.input.run} (${opened.input.kind}) started`);
   // A status that a person changed since our last write: the run is not begun, and its request not taken.
@@ -223,7 +222,8 @@ export async function runEnded(life: LifecycleContext, end: WatchedEnd): Promise
   const run = life.openRun!;
   life.watching = null;
   if (end.kind === 'never-started') {
-    const opened = await life.central.openRun({ deviceId: life.deviceId, kind: run.kind, asked: life.asked ?? { how: 'netbox' }, intake: null });
+    // The store kept what it was opened with, and gives that back for a run that is open.
+    const opened = await life.central.openRun({ deviceId: life.deviceId, kind: run.kind, asked: { how: 'netbox' }, intake: null });
     return begin(life, opened.input, opened.workflowId);
   }
   const outcome: Omit<RunOutcome, 'destroyed'> = end.kind === 'ended' ? end.outcome : { end: 'failed', failure: failure('run_terminated') };

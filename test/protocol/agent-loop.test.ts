@@ -1,6 +1,6 @@
 import type { Order } from '../../src/contracts/order.js';
 import { runAgent, type AgentDeps, type AgentEnd } from '../../src/agent/agent.js';
-import type { DiskHandle } from '../../src/agent/machine.js';
+import type { DiskHandle } from '../../src/contracts/agent-machine.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { createTestNode, quickSleep, type TestNode } from '../support/agent-node.js';
 import { AgentPlane, orderOf, type Scripted } from '../support/agent-plane.js';

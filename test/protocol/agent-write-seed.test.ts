@@ -11,7 +11,7 @@ import { NOCLOUD_FOLDER } from '../../src/agent/actions/write-seed.js';
 import { createExt4Files, type Ext4Found } from '../../src/agent/ext4-files.js';
 import { readFatFile, writeFatFile } from '../../src/agent/fat-files.js';
 import { fileDisk } from '../../src/agent/file-disk.js';
-import type { DiskHandle } from '../../src/agent/machine.js';
+import type { DiskHandle } from '../../src/contracts/agent-machine.js';
 import { createDiskFileReader } from '../../src/agent/read-disk-file.js';
 import { findEfiPartition, findRootPartition } from '../../src/agent/partitions.js';
 import type { SeedFile } from '../../src/contracts/order.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { fileDisk, type FileDiskFacts } from '../../src/agent/file-disk.js';
 import { fileJournal, readJournal } from '../../src/agent/journal.js';
-import type { AgentDisk, AgentMachine, JournalEntry } from '../../src/agent/machine.js';
+import type { AgentDisk, AgentMachine, JournalEntry } from '../../src/contracts/agent-machine.js';
 import type { Sleep } from '../../src/agent/sleep.js';
 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DiskFile } from '../../src/simulator/node/disk-file.js';
 import type { ReadDiskFile } from '../../src/simulator/node/installed/seed.js';
-import type { NodeDisk, SimulatedMachine } from '../../src/simulator/node/machine.js';
+import type { AgentDisk, AgentMachine } from '../../src/contracts/agent-machine.js';
 import { createSimulatedNode, type SimulatedNode, type SimulatedNodeOptions } from '../../src/simulator/node/simulated-node.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { startFakeTftp, type FakeTftp, type TftpHabit } from './fake-tftp.js';
@@ -22,7 +22,7 @@ export type Route = string | ((request: IncomingMessage & { text: string }, resp
 
 /** An agent that was started. It does nothing by itself: the test works on its machine. */
 export interface StartedAgent {
-  readonly machine: SimulatedMachine;
+  readonly machine: AgentMachine;
   readonly api: string;
   stopped: boolean;
 }
@@ -45,7 +45,7 @@ export interface NodeBench {
   close(): Promise<void>;
 }
 
-async function openPlainDisk(file: DiskFile): Promise<NodeDisk> {
+async function openPlainDisk(file: DiskFile): Promise<AgentDisk> {
   const { path: _, ...disk } = file;
   return {
     ...disk,

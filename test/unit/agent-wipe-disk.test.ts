@@ -1,7 +1,7 @@
 import { wipeDisk } from '../../src/agent/actions/wipe-disk.js';
 import type { ActionContext, ActionDone } from '../../src/agent/actions/action.js';
 import { createExt4Files } from '../../src/agent/ext4-files.js';
-import type { AgentDisk, DiskHandle } from '../../src/agent/machine.js';
+import type { AgentDisk, DiskHandle } from '../../src/contracts/agent-machine.js';
 import { createTestNode, quickSleep, type TestNode } from '../support/agent-node.js';
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** What every action gets, and what it gives back. */
 import type { Dispatcher } from 'undici';
 import type { AgentAction, OrderProgress, SeedFile } from '../../contracts/order.js';
-import type { AgentMachine } from '../machine.js';
+import type { AgentMachine } from '../../contracts/agent-machine.js';
 import type { Sleep } from '../sleep.js';
 import type { Ext4Files } from '../ext4-files.js';
 

@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { MetalflowError } from '../../domain/errors.js';
 import type { WipeDiskAction } from '../../contracts/order.js';
-import type { DiskHandle } from '../machine.js';
+import type { DiskHandle } from '../../contracts/agent-machine.js';
 import { findDiskToDestroy, withDisk } from '../pinned-disk.js';
 import { MIB, type ActionContext, type DoAction } from './action.js';
 

@@ -5,7 +5,7 @@ import { isMetalflowError, MetalflowError } from '../../domain/errors.js';
 import type { WriteImageAction } from '../../contracts/order.js';
 import { downloadImage } from '../image-download.js';
 import { blankHead, createImageWriter } from '../image-writer.js';
-import type { DiskHandle } from '../machine.js';
+import type { DiskHandle } from '../../contracts/agent-machine.js';
 import { findDiskToDestroy, withDisk } from '../pinned-disk.js';
 import { unpack } from '../unpack.js';
 import { MIB, type ActionContext, type DoAction } from './action.js';

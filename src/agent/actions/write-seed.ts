@@ -4,7 +4,7 @@ import { MetalflowError } from '../../domain/errors.js';
 import { INSTALL_CODE_MARK } from '../../contracts/agent-api.js';
 import type { SeedFile, WriteSeedAction } from '../../contracts/order.js';
 import { readFatFile, writeFatFile } from '../fat-files.js';
-import type { DiskHandle } from '../machine.js';
+import type { DiskHandle } from '../../contracts/agent-machine.js';
 import { findEfiPartition, findRootPartition } from '../partitions.js';
 import { findDisk, withDisk } from '../pinned-disk.js';
 import type { ActionContext, DoAction } from './action.js';

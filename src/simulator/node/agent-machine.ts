@@ -1,9 +1,9 @@
 /** The machine that the agent of one boot runs on, with the node's faults in its disks and its journal. */
 import { guardDisk } from './guarded-disk.js';
 import type { Life } from './life.js';
-import type { SimulatedMachine } from './machine.js';
+import type { AgentMachine } from '../../contracts/agent-machine.js';
 
-export function createAgentMachine(life: Life, bootMac: string): SimulatedMachine {
+export function createAgentMachine(life: Life, bootMac: string): AgentMachine {
   const { power, key, journal, nvram, sleep, behaviours } = life;
   const started = new Set<string>();
   let working = { action: '', bytes: 0 };

@@ -1,5 +1,5 @@
 /** A disk as the node's faults make it: slow, and dead with the machine. No byte is written after a power cut. */
-import type { NodeDisk, NodeDiskHandle } from './machine.js';
+import type { AgentDisk, DiskHandle } from '../../contracts/agent-machine.js';
 import type { Sleep } from './sleep.js';
 
 /** What a disk asks its machine. */
@@ -15,7 +15,7 @@ export interface DiskGuard {
   readonly lateBy: () => number | undefined;
 }
 
-function guardHandle(handle: NodeDiskHandle, guard: DiskGuard): NodeDiskHandle {
+function guardHandle(handle: DiskHandle, guard: DiskGuard): DiskHandle {
   const live = (): void => {
     if (guard.signal.aborted) throw new Error(`disk ${handle.serial} has no power`);
   };
@@ -58,7 +58,7 @@ function guardHandle(handle: NodeDiskHandle, guard: DiskGuard): NodeDiskHandle {
   };
 }
 
-export const guardDisk = (disk: NodeDisk, guard: DiskGuard): NodeDisk => ({
+export const guardDisk = (disk: AgentDisk, guard: DiskGuard): AgentDisk => ({
   ...disk,
   open: async () => {
     if (guard.signal.aborted) throw new Error(`disk ${disk.serial} has no power`);

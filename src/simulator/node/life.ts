@@ -6,7 +6,8 @@ import type { FirmwareSettings } from './firmware.js';
 import type { SeedSettings } from './installed/installed-system.js';
 import type { ReadDiskFile } from './installed/seed.js';
 import type { Journal } from './journal.js';
-import type { NodeDisk, StartAgent } from './machine.js';
+import type { AgentDisk } from '../../contracts/agent-machine.js';
+import type { StartAgent } from './machine.js';
 import type { NodeState } from './node-state.js';
 import type { Nvram } from './nvram.js';
 import type { Power } from './power.js';
@@ -26,7 +27,7 @@ export interface Life {
   readonly sleep: Sleep;
   readonly lldpFrame: Buffer | null;
   readonly startAgent: StartAgent;
-  readonly openDisk: (disk: DiskFile) => Promise<NodeDisk>;
+  readonly openDisk: (disk: DiskFile) => Promise<AgentDisk>;
   readonly readDiskFile: ReadDiskFile;
   /** Asked whenever it matters, so that a test may change it midway. */
   readonly behaviours: () => Behaviours;

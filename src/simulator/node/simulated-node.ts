@@ -21,7 +21,8 @@ import { SEED_DEFAULTS, type SeedSettings } from './installed/installed-system.j
 import type { ReadDiskFile } from './installed/seed.js';
 import { openJournal, type JournalEntry } from './journal.js';
 import type { Life } from './life.js';
-import type { NodeDisk, StartAgent } from './machine.js';
+import type { AgentDisk } from '../../contracts/agent-machine.js';
+import type { StartAgent } from './machine.js';
 import { fitsState, type AwaitedState, type NodeState } from './node-state.js';
 import { openNvram, type BootDevice } from './nvram.js';
 import { createPower, type Power } from './power.js';
@@ -39,7 +40,7 @@ export interface SimulatedNodeOptions {
   readonly agentApi?: string;
   readonly startAgent: StartAgent;
   /** The agent's view of a disk that is a file. */
-  readonly openDisk: (disk: DiskFile) => Promise<NodeDisk>;
+  readonly openDisk: (disk: DiskFile) => Promise<AgentDisk>;
   readonly readDiskFile: ReadDiskFile;
   /** LLDPDU after ethertype 88cc; null when the switch says nothing. */
   readonly lldpFrame?: Buffer | null;

@@ -1,5 +1,4 @@
 /** Opens the boot attempt, orders one boot from the network, leases the permission to serve it. */
-import { failure } from '../../domain/errors.js';
 import type { RunContext } from '../run-context.js';
 import { NEXT, STOPPED, type PhaseResult } from './result.js';
 
@@ -15,10 +14,8 @@ export async function arming(run: RunContext): Promise<PhaseResult> {
     run.show('the BMC to accept one boot from the network');
     const armed = await run.site(run.limits.arming, `one-time PXE via ${bmc.type.toUpperCase()} ${bmc.host}`).bootOnceFromNetwork({ ...run.ref, bmc, limitSeconds: run.limits.arming });
     if (armed.kind === 'armed') break;
-    const isManual = bmc.type === 'manual';
-    const end = await run.hold(isManual ? failure('bmc_manual_task', { task: `set ${run.input.nodeName} to boot once from the network` }) : armed.failure);
+    const end = await run.hold(armed.failure);
     if (end.kind === 'stop') return STOPPED;
-    if (isManual && end.kind === 'verb' && end.verb === 'resume') break;
   }
 
   await run.central(run.limits.arming, `lease netboot permission for boot attempt ${opened.number}`).leasePermission({ ...run.ref, bootAttempt: opened.bootAttempt, leaseSeconds: run.limits.permissionLease });

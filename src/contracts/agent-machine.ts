@@ -1,6 +1,6 @@
-/** The machine the agent runs on, real (local-machine.ts) or simulated. The agent reaches hardware through this and nothing else. */
+/** The machine the agent runs on, real or simulated. The agent reaches hardware through this and nothing else. */
 import type { Disk } from '../domain/disks.js';
-import type { AgentAction } from '../contracts/order.js';
+import type { AgentAction } from './order.js';
 
 /** An open disk. Positions and lengths in bytes from the start of the disk. */
 export interface DiskHandle {
