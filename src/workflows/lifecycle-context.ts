@@ -33,6 +33,8 @@ export class LifecycleContext {
   waitingNode: { readonly attestationId: string } | null = null;
   /** The store was read; until then no verb can be judged. */
   takenUp = false;
+  /** Of the history before this one: a query between the two must not read as a node without a run. */
+  private readonly shownBefore: LifecycleView | null;
   wake: boolean;
   runEnd: WatchedEnd | null = null;
   watching: number | null = null;
@@ -49,6 +51,7 @@ export class LifecycleContext {
     this.name = `device ${input.deviceId}`;
     this.wake = input.carried?.pendingWake ?? true;
     this.told = input.carried?.told ?? null;
+    this.shownBefore = input.carried?.shown ?? null;
     const attested = input.carried?.pendingAttestations.at(-1);
     if (attested) this.waitingNode = { attestationId: attested.attestationId };
   }
@@ -69,7 +72,7 @@ export class LifecycleContext {
   }
 
   carried(): LifecycleCarried {
-    return { pendingWake: this.wake || this.lookAgain, told: this.told, pendingAttestations: this.waitingNode ? [{ bootAttempt: null, attestationId: this.waitingNode.attestationId, accepted: true, reason: null }] : [] };
+    return { pendingWake: this.wake || this.lookAgain, told: this.told, shown: this.view(), pendingAttestations: this.waitingNode ? [{ bootAttempt: null, attestationId: this.waitingNode.attestationId, accepted: true, reason: null }] : [] };
   }
 
   recall(record: DeviceRecord): void {
@@ -97,6 +100,7 @@ export class LifecycleContext {
   }
 
   view(): LifecycleView {
+    if (!this.takenUp && this.shownBefore) return this.shownBefore;
     const last = this.lastRun;
     return {
       deviceId: this.deviceId, node: this.name, state: this.state, since: new Date(this.since).toISOString(), adopted: this.adopted, nodeClass: this.nodeClass, site: this.site,

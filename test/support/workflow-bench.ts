@@ -13,7 +13,7 @@ import type { CentralActivities, SiteActivities } from '../../src/activities/ind
 import { ERRORS, failure, type ErrorCode, type ErrorDetails } from '../../src/domain/errors.js';
 import { withLimits, type Limits } from '../../src/domain/limits.js';
 import type { RunKind } from '../../src/domain/runs.js';
-import { lifecycleId, runWorkflowId, SEARCH_ATTRIBUTES, SIGNALS, siteQueue, STATE_QUERY, WORKFLOW_QUEUE, WORKFLOWS, type LifecycleView, type OperatorVerb, type RunInput, type RunOutcome, type RunView, type VerbInput, type WatchedEnd } from '../../src/contracts/messages.js';
+import { lifecycleId, runWorkflowId, SEARCH_ATTRIBUTES, SIGNALS, siteQueue, STATE_QUERY, WORKFLOW_QUEUE, WORKFLOWS, type LifecycleCarried, type LifecycleView, type OperatorVerb, type RunInput, type RunOutcome, type RunView, type VerbInput, type WatchedEnd } from '../../src/contracts/messages.js';
 import type { RunPlan } from '../../src/contracts/plan.js';
 import type { DeviceRecord } from '../../src/contracts/store.js';
 
@@ -155,7 +155,8 @@ export interface WorkflowBench {
   readonly client: Client;
   node(acts?: Acts): Bench;
   startRun(bench: Bench, kind?: RunKind, intake?: RunInput['intake']): Promise<WorkflowHandle>;
-  startLifecycle(bench: Bench): Promise<WorkflowHandle>;
+  /** @param carried as of a history before this one */
+  startLifecycle(bench: Bench, carried?: LifecycleCarried): Promise<WorkflowHandle>;
   /** Skips time until the run is held; it stands still from that moment on. */
   skipUntilHeld(node: Bench, handle: WorkflowHandle, code: ErrorCode): Promise<void>;
   /** Skips time until `look` sees something; whatever waits for years passes them meanwhile. */
@@ -226,8 +227,8 @@ export async function openWorkflowBench(): Promise<WorkflowBench> {
       return node;
     },
     startRun: ({ deviceId }, kind = 'provision', intake = null) => client.workflow.start(WORKFLOWS.run, { workflowId: runWorkflowId(deviceId, 1), taskQueue: WORKFLOW_QUEUE, args: [runInput(deviceId, 1, kind, { how: 'netbox' }, intake)] }),
-    async startLifecycle({ deviceId }) {
-      await client.workflow.start(WORKFLOWS.lifecycle, { workflowId: lifecycleId(deviceId), taskQueue: WORKFLOW_QUEUE, args: [{ deviceId }] });
+    async startLifecycle({ deviceId }, carried) {
+      await client.workflow.start(WORKFLOWS.lifecycle, { workflowId: lifecycleId(deviceId), taskQueue: WORKFLOW_QUEUE, args: [{ deviceId, ...(carried && { carried }) }] });
       // By its id alone: it goes on under other run ids.
       return client.workflow.getHandle(lifecycleId(deviceId));
     },

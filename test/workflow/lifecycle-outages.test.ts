@@ -38,3 +38,14 @@ test('a retired node is offline in NetBox when NetBox is back, however long it w
   await workflows.skipUntil('offline is written', async () => node.record.netboxStatus === 'offline');
   await until('the lifecycle has ended', async () => (await handle.describe()).status.name === 'COMPLETED');
 }, 20_000);
+
+test('between two histories a lifecycle shows what it showed last, not a node without a run', async () => {
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const node = workflows.node({ recallDevice: async (_input, usual) => { await released; return usual(); } });
+  const shown = { deviceId: node.deviceId, node: node.record.name, state: 'provisioning', since: new Date(0).toISOString(), adopted: false, nodeClass: 'talos', site: 'lab', openRun: { run: 7, kind: 'provision', workflowId: 'w' }, lastRun: null, nextRequest: null, hold: null, waitsFor: 'run 7 (provision)' } as const;
+  const handle = await workflows.startLifecycle(node, { pendingWake: false, pendingAttestations: [], told: null, shown });
+  expect(await lifecycleView(handle)).toEqual(shown);
+  release();
+  await until('it is recalled', async () => (await lifecycleView(handle)).state === 'active');
+}, 20_000);
