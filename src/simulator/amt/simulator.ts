@@ -1,8 +1,10 @@
-/** An Intel AMT on plain HTTP that drives a simulated machine, with the faults of the field as switches. */
+/** An Intel AMT, on plain HTTP or on TLS, that drives a simulated machine, with the faults of the field as switches. */
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SecureVersion } from 'node:tls';
 import { MetalflowError } from '../../domain/errors.js';
 import type { PowerName } from '../../domain/power.js';
 import type { Logger } from '../../telemetry/log.js';
@@ -18,11 +20,23 @@ import { readRequest } from './request.js';
 import { sendLogonFailed, sendPage, sendSoap } from './wire.js';
 import { XmlProblem } from './xml.js';
 
+/** The wire of port 16993. A version below 1.2 is spoken as an old ME does: with the ciphers and key sizes of its time. */
+export interface AmtTls {
+  /** PEM. */
+  readonly key: string;
+  /** PEM. */
+  readonly cert: string;
+  readonly minVersion?: SecureVersion;
+  readonly maxVersion?: SecureVersion;
+}
+
 export interface AmtSimulatorOptions {
   /** Default 127.0.0.1. */
   readonly host?: string;
   /** Default 0: any free one. */
   readonly port?: number;
+  /** Without it, plain HTTP. */
+  readonly tls?: AmtTls;
   /** Default admin. */
   readonly username?: string;
   /** Default `P@ssw0rd1!`. */
@@ -47,7 +61,7 @@ export interface AmtSimulatorOptions {
 export interface AmtSimulator {
   readonly host: string;
   readonly port: number;
-  /** `http://host:port/wsman` */
+  /** `http://host:port/wsman`, with TLS `https:` */
   readonly url: string;
   /** Merges; resolves when the listener is as `unreachable` says. */
   setFaults(change: Partial<AmtFaults>): Promise<void>;
@@ -134,7 +148,7 @@ export async function startAmtSimulator(options: AmtSimulatorOptions): Promise<A
   }
 
   const sockets = new Set<Socket>();
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 5_000 }, (request, response) => {
+  const server = createWire(options.tls, (request, response) => {
     const ended = journal.requestBegins();
     response.once('close', ended);
     serve(request, response).catch((error: unknown) => {
@@ -164,7 +178,7 @@ export async function startAmtSimulator(options: AmtSimulatorOptions): Promise<A
   return {
     host,
     port,
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}/wsman`,
+    url: `${options.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}/wsman`,
     async setFaults(change) {
       Object.assign(faults, change);
       if (faults.unreachable) await stopListening();
@@ -180,6 +194,13 @@ export async function startAmtSimulator(options: AmtSimulatorOptions): Promise<A
       journal.close();
     },
   };
+}
+
+function createWire(tls: AmtTls | undefined, serve: RequestListener): Server {
+  const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 5_000 };
+  if (!tls) return createServer(limits, serve);
+  const old = tls.minVersion === 'TLSv1' || tls.minVersion === 'TLSv1.1';
+  return createTlsServer({ ...limits, ...tls, handshakeTimeout: 10_000, ...(old && { ciphers: 'DEFAULT:@SECLEVEL=0' }) }, serve);
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
