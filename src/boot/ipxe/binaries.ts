@@ -1,13 +1,17 @@
 /** The iPXE programs that firmware is given first. metalflow ships none: a site takes them from its distribution. */
 import { realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { IPXE_PROGRAMS, type IpxeProgramName } from '../../domain/client-arch.js';
 
-/** UEFI with iPXE's own drivers, UEFI with the firmware's driver, BIOS. */
-export const IPXE_BINARIES = ['ipxe.efi', 'snponly.efi', 'undionly.kpxe'] as const;
-export type IpxeBinary = (typeof IPXE_BINARIES)[number];
+export type IpxeBinary = IpxeProgramName;
+/** Every name that a client may be given. */
+export const IPXE_BINARIES = Object.keys(IPXE_PROGRAMS) as readonly IpxeBinary[];
+/** Those a site can do without until it has ARM machines: no Debian package ships them for x86 hosts. */
+const ONLY_FOR_ARM = IPXE_BINARIES.filter((name) => IPXE_PROGRAMS[name].buildArch === 'arm64');
 
 export interface IpxeBinariesFound {
   readonly present: readonly { readonly name: IpxeBinary; readonly bytes: number }[];
+  /** Of those for x86. */
   readonly missing: readonly IpxeBinary[];
 }
 
@@ -18,7 +22,7 @@ export async function findIpxeBinaries(root: string): Promise<IpxeBinariesFound>
   for (const name of IPXE_BINARIES) {
     const bytes = await stat(join(await realpath(root).catch(() => root), name)).then((found) => (found.isFile() ? found.size : 0), () => 0);
     if (bytes > 0) present.push({ name, bytes });
-    else missing.push(name);
+    else if (!ONLY_FOR_ARM.includes(name)) missing.push(name);
   }
   return { present, missing };
 }
