@@ -4,6 +4,8 @@ import { REQUESTS } from '../domain/runs.js';
 import { DeviceId, Instant, Mac, MachineUuid, ShortName } from './primitives.js';
 
 export const BMC_TYPES = ['amt', 'redfish', 'ipmi', 'manual'] as const;
+/** What a one-time network boot starts with; `uefi-http` is Redfish's only. */
+export const BMC_BOOTS = ['pxe', 'uefi-http'] as const;
 
 export const BmcAddress = z.object({
   type: z.enum(BMC_TYPES),
@@ -11,6 +13,14 @@ export const BmcAddress = z.object({
   host: z.string().max(253),
   /** TCP port; absent means the type's own (AMT 16992). */
   port: z.number().int().min(1).max(65_535).optional(),
+  /** Whether TLS is spoken; absent means what type and port say. Only `false` lets Redfish credentials go in the clear. */
+  tls: z.boolean().optional(),
+  /** Redfish: which member of Systems, where the BMC has several. */
+  system: z.string().min(1).max(200).optional(),
+  /** Redfish: absent means PXE. */
+  boot: z.enum(BMC_BOOTS).optional(),
+  /** The device's system_uuid, for a BMC that serves several machines (Redfish) or whose byte order is anybody's guess (IPMI). */
+  systemUuid: MachineUuid.optional(),
 });
 export type BmcAddress = z.infer<typeof BmcAddress>;
 

@@ -13,13 +13,18 @@ export const POWER_NAMES = {
 export type PowerValue = keyof typeof POWER_NAMES;
 export type PowerName = (typeof POWER_NAMES)[PowerValue];
 
+/** What Redfish's ComputerSystem.PowerState says besides On and Off (DSP0268, Resource.PowerState). None is on or off. */
+export const TRANSIENT_POWERS = ['powering-on', 'powering-off'] as const;
+export type TransientPower = (typeof TRANSIENT_POWERS)[number];
+export type PowerSeen = PowerName | TransientPower | 'paused';
+
 /** What an observation says. `unknown` is never off; `settling` is AMT's silence for a while after a power change. */
 export type PowerReading =
-  | { readonly kind: 'read'; readonly power: PowerName }
+  | { readonly kind: 'read'; readonly power: PowerSeen }
   | { readonly kind: 'settling'; readonly why: string }
   | { readonly kind: 'unknown'; readonly code: 'bmc_unreachable' | 'bmc_auth_failed' | 'bmc_refused' | 'bmc_answer_invalid'; readonly why: string };
 
-/** The words of the `power` search attribute. */
+/** The words of the `power` search attribute; `settling` also while the BMC says that the power is on its way. */
 export type PowerWord = 'on' | 'off' | 'sleeping' | 'settling' | 'unknown';
 
 export const readsOff = (reading: PowerReading): boolean => reading.kind === 'read' && (reading.power === 'off-hard' || reading.power === 'off-soft');
@@ -28,6 +33,7 @@ export const readsOn = (reading: PowerReading): boolean => reading.kind === 'rea
 export function powerWord(reading: PowerReading): PowerWord {
   if (reading.kind !== 'read') return reading.kind;
   if (readsOff(reading)) return 'off';
+  if ((TRANSIENT_POWERS as readonly string[]).includes(reading.power)) return 'settling';
   return readsOn(reading) ? 'on' : 'sleeping';
 }
 

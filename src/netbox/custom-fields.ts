@@ -1,5 +1,5 @@
 /** Reads custom fields. Absent, null and blank are the same: not set. What cannot be read names its field. */
-import { BMC_TYPES, type BmcAddress } from '../contracts/device.js';
+import { BMC_BOOTS, BMC_TYPES, type BmcAddress } from '../contracts/device.js';
 import { rawChoice } from '../domain/desired-action.js';
 import { MetalflowError } from '../domain/errors.js';
 import { isOneOf } from '../domain/states.js';
@@ -56,9 +56,9 @@ function splitText(text: string, name: string): unknown {
 }
 
 /**
- * Where the BMC answers: `bmc_type`, the device's oob_ip, and `metalflow.bmc_port` of its config context when the port is
- * not the type's own (a port is no property of an address in NetBox, and a context can hold one for a whole rack).
- * null when no type is set, or no address. A `manual` BMC needs none.
+ * Where the BMC answers, and how: `bmc_type`, the device's oob_ip, and what `metalflow` of its config context says of it (what
+ * has no place on an address in NetBox, and often goes for a whole rack): `bmc_port` when the port is not the type's own,
+ * `bmc_tls`, `bmc_system`, `bmc_boot`. null when no type is set, or no address. A `manual` BMC needs none.
  * @throws device_invalid
  */
 export function readBmc(fields: CustomFields, oobAddress: string | null, configContext: unknown): BmcAddress | null {
@@ -67,17 +67,29 @@ export function readBmc(fields: CustomFields, oobAddress: string | null, configC
   if (!isOneOf(BMC_TYPES, type)) throw fieldInvalid('bmc_type', `holds ${type.slice(0, 60)}; known are ${BMC_TYPES.join(', ')}`);
   if (type === 'manual') return { type, host: '' };
   if (oobAddress === null) return null;
-  const port = readBmcPort(configContext);
-  return { type, host: withoutPrefix(oobAddress), ...(port !== null && { port }) };
+  const port = readContext(configContext, 'bmc_port', isPort, 'no TCP port');
+  const tls = readContext(configContext, 'bmc_tls', isFlag, 'neither true nor false');
+  const address = { type, host: withoutPrefix(oobAddress), ...(port !== null && { port }), ...(tls !== null && { tls }) };
+  if (type === 'amt') return address;
+  const systemUuid = readSystemUuid(fields);
+  const known = { ...address, ...(systemUuid !== null && { systemUuid }) };
+  if (type === 'ipmi') return known;
+  const system = readContext(configContext, 'bmc_system', isSystemName, 'no name of a system of at most 200 characters');
+  const boot = readContext(configContext, 'bmc_boot', isBoot, `none of ${BMC_BOOTS.join(', ')}`);
+  return { ...known, ...(system !== null && { system }), ...(boot !== null && { boot }) };
 }
 
-function readBmcPort(configContext: unknown): number | null {
-  const port = member(member(configContext, 'metalflow'), 'bmc_port');
-  if (port === undefined || port === null) return null;
-  if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw fieldInvalid('config_context.metalflow.bmc_port', `holds ${JSON.stringify(port).slice(0, 60)}, which is no TCP port`);
-  }
-  return port;
+const isPort = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 65_535;
+const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
+const isSystemName = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '' && value.length <= 200;
+const isBoot = (value: unknown): value is (typeof BMC_BOOTS)[number] => typeof value === 'string' && isOneOf(BMC_BOOTS, value);
+
+/** A member of `metalflow` in the config context; null when it is not set. @throws device_invalid */
+function readContext<T>(configContext: unknown, name: string, fits: (value: unknown) => value is T, what: string): T | null {
+  const value = member(member(configContext, 'metalflow'), name);
+  if (value === undefined || value === null) return null;
+  if (!fits(value)) throw fieldInvalid(`config_context.metalflow.${name}`, `holds ${JSON.stringify(value).slice(0, 60)}, which is ${what}`);
+  return value;
 }
 
 const member = (value: unknown, name: string): unknown =>

@@ -91,6 +91,15 @@ describe('custom fields', () => {
   ])('bmc_type %j with oob_ip %s and context %j is BMC %j', (type, oob, context, bmc) => {
     expect(mapped({ bmc_type: type }, { oob_ip: oob && { id: 2, address: oob }, config_context: context }).bmc).toEqual(bmc);
   });
+
+  test.each([
+    ['redfish', { bmc_system: 'Self', bmc_boot: 'uefi-http', bmc_tls: false }, { system: 'Self', boot: 'uefi-http', tls: false, systemUuid: UUID }],
+    ['redfish', {}, { systemUuid: UUID }],
+    ['ipmi', { bmc_system: 'Self', bmc_boot: 'pxe' }, { systemUuid: UUID }],
+    ['amt', { bmc_system: 'Self', bmc_boot: 'pxe', bmc_tls: true }, { tls: true }],
+  ])('%s takes from the context %j what concerns it', (type, metalflow, bmc) => {
+    expect(mapped({ bmc_type: type, system_uuid: UUID }, { config_context: { metalflow } }).bmc).toEqual({ type, host: '198.51.100.10', ...bmc });
+  });
 });
 
 describe('a field that cannot be read is named', () => {
@@ -107,6 +116,9 @@ describe('a field that cannot be read is named', () => {
     ['bmc_type', { bmc_type: 'ilo' }, {}],
     ['config_context.metalflow.bmc_port', { bmc_type: 'amt' }, { config_context: { metalflow: { bmc_port: '16992' } } }],
     ['config_context.metalflow.bmc_port', { bmc_type: 'amt' }, { config_context: { metalflow: { bmc_port: 70_000 } } }],
+    ['config_context.metalflow.bmc_tls', { bmc_type: 'amt' }, { config_context: { metalflow: { bmc_tls: 'no' } } }],
+    ['config_context.metalflow.bmc_system', { bmc_type: 'redfish' }, { config_context: { metalflow: { bmc_system: 1 } } }],
+    ['config_context.metalflow.bmc_boot', { bmc_type: 'redfish' }, { config_context: { metalflow: { bmc_boot: 'floppy' } } }],
     ['name', {}, { name: null }],
     ['last_updated', {}, { last_updated: 'yesterday' }],
   ])('%s', (field, fields, members) => {
