@@ -39,10 +39,11 @@ export const SETTING_GROUPS = {
     agentTlsKey: { name: 'METALFLOW_AGENT_TLS_KEY', of: 'PEM file with the private key of the agent plane', default: null, parse: filePath },
   },
   'The netboot system (files below the assets folder)': {
-    netbootKernel: { name: 'METALFLOW_NETBOOT_KERNEL', of: 'kernel of the netboot system', default: 'vmlinuz-x86_64', parse: text },
-    netbootInitrd: { name: 'METALFLOW_NETBOOT_INITRD', of: 'its initrd', default: 'initramfs-x86_64', parse: text },
+    netbootKernel: { name: 'METALFLOW_NETBOOT_KERNEL', of: 'kernel of the netboot system; `{arch}` in a name is `x86_64` or `aarch64`, as the node is', default: 'vmlinuz-{arch}', parse: text },
+    netbootInitrd: { name: 'METALFLOW_NETBOOT_INITRD', of: 'its initrd', default: 'initramfs-{arch}', parse: text },
     netbootUki: { name: 'METALFLOW_NETBOOT_UKI', of: 'a signed UKI instead of kernel and initrd; served as it was signed, takes no argument', default: null, parse: text },
-    netbootArguments: { name: 'METALFLOW_NETBOOT_ARGUMENTS', of: 'kernel arguments of the site, with spaces between', default: 'console=tty0 console=ttyS0,115200 modules=loop,squashfs,sd-mod,usb-storage', parse: wordList },
+    netbootArguments: { name: 'METALFLOW_NETBOOT_ARGUMENTS', of: 'kernel arguments of the site, with spaces between', default: 'console=tty0 console=ttyS0,115200', parse: wordList },
+    ipxeShell: { name: 'METALFLOW_IPXE_SHELL', of: 'offer a shell in the menu of a node that waits; whoever is at its console may then boot anything', default: 'false', parse: yesNo },
     agentImage: { name: 'METALFLOW_AGENT_IMAGE', of: 'container image of our agent, for HookOS, which does not start without one', default: null, parse: text },
   },
   'Where things are kept': {

@@ -37,7 +37,7 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
   const agentHost = new URL(agentUrl).hostname.replace(/^\[|\]$/g, '');
   const settings = readSettings({
     agentUrl, grpcAuthority: `${agentHost}:${config.agentGrpcPort || 42113}`, grpcTls: agentUrl.startsWith('https:'), syslogHost: agentHost,
-    kernel: config.netbootKernel, initrd: config.netbootInitrd, extraArguments: config.netbootArguments, ...(config.netbootUki && { uki: config.netbootUki }), ...(config.agentImage && { agentImage: config.agentImage }),
+    kernel: config.netbootKernel, initrd: config.netbootInitrd, extraArguments: config.netbootArguments, shell: config.ipxeShell, ...(config.netbootUki && { uki: config.netbootUki }), ...(config.agentImage && { agentImage: config.agentImage }),
   });
 
   const { missing } = await findIpxeBinaries(config.tftpRoot);

@@ -101,6 +101,21 @@ const COMMANDS_TABLE = {
   isset: (args) => (args.join('') === '' ? failed('isset: not set') : DONE),
   iseq: ([left = '', right = '']) => (left === right ? DONE : failed(`iseq: ${left.slice(0, 60)} is not ${right.slice(0, 60)}`)),
   goto: ([label]) => (label ? { kind: 'goto', label } : failed('goto: no label')),
+  menu: (args, { print }) => {
+    print(args.join(' '));
+    return DONE;
+  },
+  item: () => DONE,
+  // Nobody sits at this console: the default is taken, without waiting for it.
+  choose: (args, { variables }) => {
+    const options = readOptions(args, { default: 'value', d: 'value', timeout: 'value', t: 'value', keep: 'flag', k: 'flag' });
+    if (options.kind === 'wrong') return failed(options.why);
+    const [setting] = options.rest;
+    const picked = options.values.get('default') ?? options.values.get('d');
+    if (!setting || picked === undefined) return failed('choose: nobody chooses');
+    variables.set(setting, picked);
+    return DONE;
+  },
   sleep: async ([seconds = ''], { sleep, signal }) => {
     const value = integer(seconds);
     if (value === null || value < 0 || value > 3600) return failed('sleep: not 0 to 3600 seconds');
