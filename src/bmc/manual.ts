@@ -19,6 +19,7 @@ export function createManualBmc(address: BmcAddress): Bmc {
     bootOnceFromNetwork: async () => ({ kind: 'accepted' }),
     identify: async () => null,
     capabilities: async () => ({ bootOnceFromNetwork: true }),
+    diagnose: async () => [],
     close: async () => undefined,
   };
 }

@@ -1,11 +1,11 @@
 /** The small BMC interface. A command never claims an effect; observation does. */
-import type { PowerReading } from '../domain/power.js';
+import type { BmcProblemCode, PowerReading } from '../domain/power.js';
 import type { BmcAddress } from './device.js';
 
 /** What a BMC said to a command. `unknown` means that it may or may not have taken effect: observe, do not send again. */
 export type CommandResult =
   | { readonly kind: 'accepted' }
-  | { readonly kind: 'refused'; readonly code: 'bmc_refused' | 'bmc_auth_failed' | 'bmc_answer_invalid' | 'bmc_manual_task'; readonly why: string; readonly details?: Readonly<Record<string, string>> }
+  | { readonly kind: 'refused'; readonly code: Exclude<BmcProblemCode, 'bmc_unreachable'> | 'bmc_manual_task'; readonly why: string; readonly details?: Readonly<Record<string, string>> }
   /** The request surely never reached the BMC (connection refused, no route): nothing happened. */
   | { readonly kind: 'not-sent'; readonly why: string }
   | { readonly kind: 'unknown'; readonly why: string };
@@ -13,7 +13,7 @@ export type CommandResult =
 export type UuidReading =
   | { readonly kind: 'read'; readonly uuid: string }
   | { readonly kind: 'unreadable'; readonly why: string }
-  | { readonly kind: 'unknown'; readonly code: 'bmc_unreachable' | 'bmc_auth_failed' | 'bmc_refused' | 'bmc_answer_invalid'; readonly why: string };
+  | { readonly kind: 'unknown'; readonly code: BmcProblemCode; readonly why: string };
 
 export interface BmcIdentity {
   readonly product: string;
@@ -24,7 +24,34 @@ export interface BmcCapabilities {
   readonly bootOnceFromNetwork: boolean;
   /** Why not, in words that tell the operator what to change. */
   readonly why?: string;
+  /** Modern Standby: power reads on while the operating system sleeps. Absent where the BMC does not say, as when it is off; says nothing of off. */
+  readonly osPowerSaving?: 'full' | 'saving';
 }
+
+/** What one look of `diagnose` came to. `unknown`: it could not be read. */
+export interface BmcLook {
+  readonly result: 'good' | 'warning' | 'bad' | 'unknown';
+  /** What was found, in words. */
+  readonly found: string;
+  /** What to do about it; absent when good. */
+  readonly hint?: string;
+}
+
+/** A trap of BMCs, looked for; null where the BMC did not say. */
+export type BmcFinding = BmcLook & (
+  | { readonly about: 'version'; readonly version: string | null }
+  | { readonly about: 'provisioning'; readonly mode: 'admin' | 'client' | 'none' | null }
+  | { readonly about: 'control-mode'; readonly mode: 'admin' | 'client' | 'none' | null }
+  | { readonly about: 'boot-capability'; readonly networkBoot: boolean | null }
+  /** `isHosts`: it is the address that the operating system has. */
+  | { readonly about: 'address'; readonly address: string | null; readonly dhcp: boolean | null; readonly isHosts: boolean | null }
+  /** Whether the BMC keeps its link, and itself, awake while the machine is off. */
+  | { readonly about: 'link-when-off'; readonly kept: boolean | null }
+  | { readonly about: 'power-policy'; readonly policy: string | null; readonly source: 'mains' | 'battery' | null; readonly idleMinutes: number | null }
+  /** Its clock less ours, in seconds. */
+  | { readonly about: 'clock'; readonly skewSeconds: number | null }
+  | { readonly about: 'os-power-saving'; readonly state: 'full' | 'saving' | null }
+);
 
 /** One BMC, one conversation. `open` of the factory always makes fresh connections. No method throws for what a BMC does. */
 export interface Bmc {
@@ -37,6 +64,11 @@ export interface Bmc {
   bootOnceFromNetwork(): Promise<CommandResult>;
   identify(): Promise<BmcIdentity | null>;
   capabilities(): Promise<BmcCapabilities | null>;
+  /**
+   * Looks for what keeps a BMC from doing its work; changes nothing. Empty where a driver knows no traps.
+   * @param host what the machine's operating system has: its addresses without prefix length
+   */
+  diagnose(host?: { readonly addresses: readonly string[] }): Promise<BmcFinding[]>;
   close(): Promise<void>;
 }
 
@@ -46,7 +78,7 @@ export interface BmcCredentials {
 }
 
 export interface BmcFactory {
-  /** @throws MetalflowError `bmc_auth_failed` when the secret `bmc-<type>` is missing or unreadable, `device_invalid` for a type without driver */
+  /** @throws MetalflowError `bmc_auth_failed` when the secret `bmc-<type>` is missing or unreadable, `device_invalid` for an address no driver can use, `setting_invalid` for authorities that cannot be read */
   open(address: BmcAddress): Promise<Bmc>;
 }
 

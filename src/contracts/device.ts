@@ -13,7 +13,7 @@ export const BmcAddress = z.object({
   host: z.string().max(253),
   /** TCP port; absent means the type's own (AMT 16992). */
   port: z.number().int().min(1).max(65_535).optional(),
-  /** Whether TLS is spoken; absent means what type and port say. Only `false` lets Redfish credentials go in the clear. */
+  /** Whether TLS is spoken; absent means what type and port say (AMT: 16993 yes, every other port no). Only `false` lets Redfish credentials go in the clear. */
   tls: z.boolean().optional(),
   /** Redfish: which member of Systems, where the BMC has several. */
   system: z.string().min(1).max(200).optional(),
@@ -21,6 +21,11 @@ export const BmcAddress = z.object({
   boot: z.enum(BMC_BOOTS).optional(),
   /** The device's system_uuid, for a BMC that serves several machines (Redfish) or whose byte order is anybody's guess (IPMI). */
   systemUuid: MachineUuid.optional(),
+  /**
+   * SHA-256 of its certificate (DER). Exactly that certificate is then trusted, whoever signed it, whatever names it bears and
+   * however long it is over: it ends by being replaced, and the pin with it. Absent: authorities decide.
+   */
+  fingerprint: z.string().regex(/^[0-9a-f]{64}$/).optional(),
 });
 export type BmcAddress = z.infer<typeof BmcAddress>;
 

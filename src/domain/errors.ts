@@ -24,6 +24,8 @@ export const ERRORS = {
   bmc_auth_failed: row('the BMC at {address} refuses the credentials of {secret}', 502, 'resume', 'fix the secret file, then `resume`'),
   bmc_refused: row('the BMC refused {step} with {value} ({meaning})', 502, 'resume', 'do what the meaning says, then `resume`'),
   bmc_answer_invalid: row('the BMC at {address} answered something that is not WS-Man: {why}', 502, 'resume', 'check that address and port are those of the BMC, then `resume`'),
+  bmc_certificate_refused: row('the certificate of the BMC at {address} is not trusted: {why}', 502, 'resume', 'if the fingerprint is that of the BMC, pin it as metalflow.bmc_fingerprint in the config context of the device, or give the authority that signed it as METALFLOW_BMC_CA_FILE; if not, somebody else answers there; then `resume`'),
+  bmc_tls_failed: row('no TLS with the BMC at {address}: {why}', 502, 'resume', 'check the port (AMT: 16992 plain, 16993 TLS), and METALFLOW_BMC_OLD_TLS for a BMC that speaks nothing newer than TLS 1.1; then `resume`'),
   bmc_is_another_machine: row('the BMC answers as UUID {found}, the device is {expected}', 409, 'resume', 'fix the BMC address or system_uuid in NetBox, then `resume`'),
   bmc_uuid_unreadable: row("the BMC does not say which machine it is, or the device's system_uuid is empty", 409, 'approve', 'check the wiring by hand, then `approve`; the approval is recorded'),
   bmc_still_on: row('asked off, still reads {power}', 504, 'resume', 'power it off by hand (the run goes on when the BMC reads off), or `resume` to ask again'),

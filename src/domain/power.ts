@@ -18,11 +18,14 @@ export const TRANSIENT_POWERS = ['powering-on', 'powering-off'] as const;
 export type TransientPower = (typeof TRANSIENT_POWERS)[number];
 export type PowerSeen = PowerName | TransientPower | 'paused';
 
+/** Why a BMC's word is missing. */
+export type BmcProblemCode = 'bmc_unreachable' | 'bmc_auth_failed' | 'bmc_refused' | 'bmc_answer_invalid' | 'bmc_certificate_refused' | 'bmc_tls_failed';
+
 /** What an observation says. `unknown` is never off; `settling` is AMT's silence for a while after a power change. */
 export type PowerReading =
   | { readonly kind: 'read'; readonly power: PowerSeen }
   | { readonly kind: 'settling'; readonly why: string }
-  | { readonly kind: 'unknown'; readonly code: 'bmc_unreachable' | 'bmc_auth_failed' | 'bmc_refused' | 'bmc_answer_invalid'; readonly why: string };
+  | { readonly kind: 'unknown'; readonly code: BmcProblemCode; readonly why: string };
 
 /** The words of the `power` search attribute; `settling` also while the BMC says that the power is on its way. */
 export type PowerWord = 'on' | 'off' | 'sleeping' | 'settling' | 'unknown';

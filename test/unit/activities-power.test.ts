@@ -70,7 +70,7 @@ class Bench {
       observePower: async () => (conversation.reads++, this.readings.length > 1 ? this.readings.shift()! : this.readings[0]!),
       machineUuid: async () => this.uuid,
       powerOn: () => command('on'), powerOff: () => command('off'), bootOnceFromNetwork: () => command('network'),
-      identify: async () => null, capabilities: async () => null,
+      identify: async () => null, capabilities: async () => null, diagnose: async () => [],
       close: async () => void (conversation.open = false),
     };
   }

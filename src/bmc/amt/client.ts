@@ -150,6 +150,8 @@ export function createAmtBmc(deps: AmtDeps): Bmc {
       return client ? { bootOnceFromNetwork: false, why: 'AMT is in client control mode, where a boot order needs user consent: provision it in admin control mode' } : { bootOnceFromNetwork: true };
     },
 
+    diagnose: async () => [],
+
     async close() {
       closed.abort();
     },

@@ -1,10 +1,9 @@
 /** Why an exchange with a BMC gave no usable answer, and whether its request may have been carried out all the same. */
 import type { CommandResult } from '../../contracts/bmc.js';
-
-export type ProblemCode = 'bmc_unreachable' | 'bmc_auth_failed' | 'bmc_refused' | 'bmc_answer_invalid';
+import type { BmcProblemCode } from '../../domain/power.js';
 
 export interface Problem {
-  readonly code: ProblemCode;
+  readonly code: BmcProblemCode;
   readonly why: string;
   /** `none`: the BMC surely did nothing. `possible`: it had the request with credentials, and its word on it is missing. */
   readonly effect: 'none' | 'possible';
@@ -16,7 +15,7 @@ export interface Problem {
 export type Outcome<T> = { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'problem'; readonly problem: Problem };
 
 export const ok = <T>(value: T): Outcome<T> => ({ kind: 'ok', value });
-export const problem = (code: ProblemCode, why: string, effect: Problem['effect'], details: Problem['details'] = {}): { kind: 'problem'; problem: Problem } => ({
+export const problem = (code: BmcProblemCode, why: string, effect: Problem['effect'], details: Problem['details'] = {}): { kind: 'problem'; problem: Problem } => ({
   kind: 'problem',
   problem: { code, why, effect, details: { ...details, why } },
 });

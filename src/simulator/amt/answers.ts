@@ -25,8 +25,8 @@ export function instanceXml(className: string, properties: readonly Property[]):
 
 export interface AnswerWriter {
   ok(request: WsmanRequest, body: string): Answer;
-  /** A method's `<Method>_OUTPUT`. */
-  output(request: WsmanRequest, method: string, returnValue: number): Answer;
+  /** A method's `<Method>_OUTPUT`, its ReturnValue last. */
+  output(request: WsmanRequest, method: string, returnValue: number, more?: readonly (readonly [name: string, value: string])[]): Answer;
   identified(version: string): Answer;
   fault(request: WsmanRequest | null, fault: FaultName): Answer;
 }
@@ -54,8 +54,9 @@ export function createAnswerWriter(): AnswerWriter {
 
   return {
     ok: (request, body) => ({ status: 200, xml: envelope(request, `${request.action}Response`, body, request.resource) }),
-    output(request, method, returnValue) {
-      return this.ok(request, `<g:${method}_OUTPUT xmlns:g="${escapeXml(request.resource)}"><g:ReturnValue>${returnValue}</g:ReturnValue></g:${method}_OUTPUT>`);
+    output(request, method, returnValue, more = []) {
+      const others = more.map(([name, value]) => `<g:${name}>${escapeXml(value)}</g:${name}>`).join('');
+      return this.ok(request, `<g:${method}_OUTPUT xmlns:g="${escapeXml(request.resource)}">${others}<g:ReturnValue>${returnValue}</g:ReturnValue></g:${method}_OUTPUT>`);
     },
     identified: (version) => ({
       status: 200,

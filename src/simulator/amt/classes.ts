@@ -2,6 +2,7 @@
 import type { Property } from './answers.js';
 import type { BootOrder } from './boot-order.js';
 import type { AmtFaults } from './faults.js';
+import { currentScheme, healthClasses } from './health-classes.js';
 import { BOOT_CONFIGURATION, BOOT_SOURCES, uriOf } from './names.js';
 import type { PowerState } from './power-state.js';
 import type { Selectors } from './request.js';
@@ -23,6 +24,8 @@ export interface ClassDeps {
   readonly power: PowerState;
   readonly bootOrder: BootOrder;
   readonly faults: AmtFaults;
+  /** The address on which AMT answers. */
+  readonly host: string;
 }
 
 /** SMBIOS byte order: the first three groups are little-endian. */
@@ -44,7 +47,7 @@ const selectorsOf = (keys: readonly string[], properties: readonly Property[]): 
 export const referenceOf = ({ name, keys }: AmtClass, properties: readonly Property[]): { resource: string; selectors: Selectors } => ({ resource: uriOf(name), selectors: selectorsOf(keys, properties) });
 
 /** Classes by resource URI. */
-export function createClasses({ machineUuid, realm, power, bootOrder, faults }: ClassDeps): ReadonlyMap<string, AmtClass> {
+export function createClasses({ machineUuid, realm, power, bootOrder, faults, host }: ClassDeps): ReadonlyMap<string, AmtClass> {
   const associatedPower = (): readonly Property[] => {
     const { value, available } = power.read();
     return [
@@ -89,15 +92,16 @@ export function createClasses({ machineUuid, realm, power, bootOrder, faults }: 
       name: 'AMT_BootCapabilities', keys: ['InstanceID'],
       instances: () => [[['BIOSSetup', 'true'], ['ElementName', 'Intel(r) AMT: Boot Capabilities'], ['ForceCDorDVDBoot', 'true'], ['ForceHardDriveBoot', 'true'], ['ForcePXEBoot', String(!faults.noPxe)], ['IDER', 'true'], ['InstanceID', 'Intel(r) AMT:BootCapabilities 0'], ['SOL', 'true']]],
     },
-    { name: 'AMT_GeneralSettings', keys: ['InstanceID'], instances: () => [[['DigestRealm', `Digest:${faults.otherRealm ?? realm}`], ['ElementName', 'Intel(r) AMT: General Settings'], ['HostName', ''], ['IdleWakeTimeout', '1'], ['InstanceID', 'Intel(r) AMT: General Settings'], ['NetworkInterfaceEnabled', 'true'], ['PowerSource', '0'], ['WsmanOnlyMode', 'false']]] },
+    { name: 'AMT_GeneralSettings', keys: ['InstanceID'], instances: () => [[['DigestRealm', `Digest:${faults.otherRealm ?? realm}`], ['ElementName', 'Intel(r) AMT: General Settings'], ['HostName', ''], ['IdleWakeTimeout', '1'], ['InstanceID', 'Intel(r) AMT: General Settings'], ['NetworkInterfaceEnabled', 'true'], ['PowerSource', faults.onBattery ? '1' : '0'], ['WsmanOnlyMode', 'false']]] },
     { name: 'AMT_SetupAndConfigurationService', keys: SERVICE_KEYS, instances: () => [[['CreationClassName', 'AMT_SetupAndConfigurationService'], ['Name', 'Intel(r) AMT Setup and Configuration Service'], ['ProvisioningMode', faults.ccmAccessDenied ? '4' : '1'], ['ProvisioningState', '2'], ['SystemCreationClassName', 'CIM_ComputerSystem'], ['SystemName', 'Intel(r) AMT']]] },
     { name: 'IPS_HostBasedSetupService', keys: SERVICE_KEYS, instances: () => [[['AllowedControlModes', '2'], ['AllowedControlModes', '1'], ['CreationClassName', 'IPS_HostBasedSetupService'], ['CurrentControlMode', controlMode()], ['Name', 'Intel(r) AMT Host Based Setup Service'], ['SystemCreationClassName', 'CIM_ComputerSystem'], ['SystemName', 'Intel(r) AMT']]] },
     {
       // OSPowerSavingState is not there while the machine is off (mps#2278).
       name: 'IPS_PowerManagementService', keys: SERVICE_KEYS,
-      instances: () => [[['CreationClassName', 'IPS_PowerManagementService'], ['Name', 'Intel(r) AMT Power Management Service'], ...(power.actual() === 'on' ? [['OSPowerSavingState', '2'] as const] : []), ['SystemCreationClassName', 'CIM_ComputerSystem'], ['SystemName', 'Intel(r) AMT']]],
+      instances: () => [[['CreationClassName', 'IPS_PowerManagementService'], ['Name', 'Intel(r) AMT Power Management Service'], ...(power.actual() === 'on' ? [['OSPowerSavingState', faults.osSavesPower ? '3' : '2'] as const] : []), ['SystemCreationClassName', 'CIM_ComputerSystem'], ['SystemName', 'Intel(r) AMT']]],
     },
-    { name: 'CIM_ElementSettingData', keys: ['ManagedElement', 'SettingData'], instances: () => [[['IsNext', bootOrder.armed().role === 1 ? '3' : '2'], ['ManagedElement', HOST], ['SettingData', { resource: uriOf('CIM_BootConfigSetting'), selectors: { InstanceID: BOOT_CONFIGURATION } }]]] },
+    { name: 'CIM_ElementSettingData', keys: ['ManagedElement', 'SettingData'], instances: () => [[['IsNext', bootOrder.armed().role === 1 ? '3' : '2'], ['ManagedElement', HOST], ['SettingData', { resource: uriOf('CIM_BootConfigSetting'), selectors: { InstanceID: BOOT_CONFIGURATION } }]], currentScheme(faults)] },
+    ...healthClasses({ faults, host }),
   ];
   return new Map(classes.map((known) => [uriOf(known.name), known]));
 }

@@ -37,13 +37,26 @@ export interface AmtFaults {
   ccmAccessDenied: boolean;
   /** AMT_BootCapabilities.ForcePXEBoot is false. */
   noPxe: boolean;
+  /** The operating system saves power while the machine is on (Modern Standby). */
+  osSavesPower: boolean;
+  /** AMT has the static address of the operating system. */
+  hostsStaticAddress: boolean;
+  /** Power policy "ON in S0": the ME and its link sleep with the machine. */
+  sleepsWithHost: boolean;
+  /** The machine runs on its battery. */
+  onBattery: boolean;
+  /** Seconds by which AMT's clock is ahead. */
+  clockSkewSeconds: number;
+  /** Classes that this firmware does not have. */
+  absentClasses: readonly string[];
   /** What becomes of answers with credentials; their requests have been carried out. */
   answerAs: 'soap' | 'truncated-xml' | 'html' | 'huge' | 'slow-drip';
 }
 
 export const NO_FAULTS: AmtFaults = {
   qopProfile: 'auth', nonceResetEvery: 0, lagMs: 0, lagReads: 0, neverOff: false, neverOn: false, refuse: {}, acceptThenDrop: 0, dropAnswersOf: null, dropBefore: 0,
-  sleepFirstN: 0, unreachable: false, silent: false, answerDelayMs: 0, otherUuid: null, otherRealm: null, ccmAccessDenied: false, noPxe: false, answerAs: 'soap',
+  sleepFirstN: 0, unreachable: false, silent: false, answerDelayMs: 0, otherUuid: null, otherRealm: null, ccmAccessDenied: false, noPxe: false,
+  osSavesPower: false, hostsStaticAddress: false, sleepsWithHost: false, onBattery: false, clockSkewSeconds: 0, absentClasses: [], answerAs: 'soap',
 };
 
 /** Takes one of a count, if there is one left. */

@@ -1,4 +1,4 @@
-/** What each WS-Man action does: Identify, Get, Put, Enumerate, Pull, Release and the three methods that matter. */
+/** What each WS-Man action does: Identify, Get, Put, Enumerate, Pull, Release and the methods that matter. */
 import { instanceXml, referenceXml, type Answer, type AnswerWriter, type Property } from './answers.js';
 import type { BootOrder } from './boot-order.js';
 import { AMT_VERSION, referenceOf, type AmtClass } from './classes.js';
@@ -14,6 +14,7 @@ export interface OperationDeps {
   readonly bootOrder: BootOrder;
   readonly faults: AmtFaults;
   readonly write: AnswerWriter;
+  readonly now: () => Date;
 }
 
 /** An answer, and what the request was, for the journal. */
@@ -42,7 +43,7 @@ export function requestedPower({ action, resource, body }: WsmanRequest): number
   return Number(textOf(child(body, resource, 'RequestPowerStateChange_INPUT'), resource, 'PowerState') ?? Number.NaN);
 }
 
-export function createOperations({ classes, power, bootOrder, faults, write }: OperationDeps): { perform(request: WsmanRequest): Performed } {
+export function createOperations({ classes, power, bootOrder, faults, write, now }: OperationDeps): { perform(request: WsmanRequest): Performed } {
   const contexts = new Map<string, { known: AmtClass | undefined; references: boolean }>();
   let opened = 0;
 
@@ -83,6 +84,10 @@ export function createOperations({ classes, power, bootOrder, faults, write }: O
         return bootOrder.setSource(readReference(source)?.selectors['InstanceID'] ?? '') === 'taken' ? ACCEPTED : INVALID_PARAMETER;
       });
     },
+    [`${uriOf('AMT_TimeSynchronizationService')}/GetLowAccuracyTimeSynch`](request) {
+      const ta0 = Math.floor(now().getTime() / 1000) + faults.clockSkewSeconds;
+      return { answer: write.output(request, 'GetLowAccuracyTimeSynch', faults.refuse['GetLowAccuracyTimeSynch'] ?? ACCEPTED, [['Ta0', String(ta0)]]) };
+    },
   };
 
   /** Every selector that is given must fit; none need be given (Intel's clients give none). */
@@ -108,7 +113,7 @@ export function createOperations({ classes, power, bootOrder, faults, write }: O
     opened += 1;
     const context = `${opened.toString(16).toUpperCase().padStart(8, '0')}-0000-0000-0000-000000000000`;
     // A class that is not there gives an empty set.
-    contexts.set(context, { known: classes.get(request.resource), references: textOf(asked, NS.wsman, 'EnumerationMode') === 'EnumerateEPR' });
+    contexts.set(context, { known: classFor(request.resource), references: textOf(asked, NS.wsman, 'EnumerationMode') === 'EnumerateEPR' });
     if (contexts.size > CONTEXTS_KEPT) contexts.delete(contexts.keys().next().value!);
     return write.ok(request, `<g:EnumerateResponse><g:EnumerationContext>${context}</g:EnumerationContext></g:EnumerateResponse>`);
   }
@@ -132,13 +137,15 @@ export function createOperations({ classes, power, bootOrder, faults, write }: O
     return contexts.delete(id) ? write.ok(request, '') : write.fault(request, 'InvalidEnumerationContext');
   }
 
+  const classFor = (resource: string): AmtClass | undefined => (faults.absentClasses.includes(className(resource)) ? undefined : classes.get(resource));
+
   const className = (resource: string): string => resource.split('/').at(-1)!.slice(0, 80);
 
   return {
     perform(request) {
       if (child(request.body, NS.identity, 'Identify')) return { answer: write.identified(AMT_VERSION), call: 'Identify' };
       const { action, resource } = request;
-      const known = classes.get(resource);
+      const known = classFor(resource);
       const named = (verb: string): string => `${verb} ${className(resource)}`;
       switch (action) {
         case `${NS.enumeration}/Enumerate`:

@@ -100,7 +100,7 @@ export async function startAmtSimulator(options: AmtSimulatorOptions): Promise<A
         .catch((error: unknown) => log.error({ err: error, effect: effect.kind }, 'the simulated machine failed'));
     },
   });
-  const operations = createOperations({ classes: createClasses({ machineUuid, realm, power, bootOrder, faults }), power, bootOrder, faults, write });
+  const operations = createOperations({ classes: createClasses({ machineUuid, realm, power, bootOrder, faults, host }), power, bootOrder, faults, write, now });
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readAll(request);
