@@ -34,7 +34,7 @@ export class RunContext {
   /** Counts power cycles, so that each request is an intent of its own. */
   cycle = 0;
   attempt: { readonly id: string; readonly number: number } | null = null;
-  /** Boots that never came, in this fence. */
+  /** Boots that never came, or never attested, in this fence. */
   bootsNotSeen = 0;
   power: PowerWord = 'unknown';
   proof: 'tpm' | 'unproven' | null = null;

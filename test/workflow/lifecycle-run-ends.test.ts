@@ -96,3 +96,11 @@ test('a boot attempt that was closed leads back through power off, and its order
   expect(node.called('postOrder').map(({ bootAttempt }) => bootAttempt)).toEqual(['attempt-1', 'attempt-2', 'attempt-2', 'attempt-2']);
   expect(node.called('changePower').map(({ command }) => command)).toEqual(['off', 'on', 'off', 'on']);
 });
+
+test('a boot that never attests is tried again from power off, and the run is done when a later one attests', async () => {
+  let asked = 0;
+  const node = workflows.node({ acceptAttestation: (_input, usual) => (++asked <= 2 ? { kind: 'not-there' } : usual()) });
+  const outcome = await workflows.endOf(await workflows.startRun(node));
+  expect(outcome).toMatchObject({ end: 'done', failure: null });
+  expect(node.called('changePower').map(({ command }) => command).slice(0, 4)).toEqual(['off', 'on', 'off', 'on']);
+}, 20_000);

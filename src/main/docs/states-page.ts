@@ -71,7 +71,7 @@ export const statesPage = (): string => page(
   'Each kind of run goes through its phases in order. A passed limit is a named failure or a hold, never silence.',
   table(['run', 'phases'], Object.entries(PHASES_OF).map(([kind, phases]) => [kind, phases.map(code).join(' → ')])),
   table(['phase', 'does', 'done when', 'limits'], Object.entries(PHASES).map(([phase, row]) => [code(phase), row.does, row.doneWhen, limitsOf(phase as RunPhase)])),
-  `A boot that is not seen is tried ${BOOT_ATTEMPTS} times in all, each time from power off. A power command is sent at most ${POWER_REQUESTS} times in a phase, the second time only when a reading shows that the first had no effect.`,
+  `A boot that is not seen, or seen and never attested, is tried ${BOOT_ATTEMPTS} times in all, each time from power off. A power command is sent at most ${POWER_REQUESTS} times in a phase, the second time only when a reading shows that the first had no effect.`,
   '## Ends of a run',
   table(['end', 'meaning'], Object.entries(RUN_ENDS).map(([end, meaning]) => [code(end), meaning])),
   '## Actions and orders',

@@ -1,7 +1,11 @@
 /** Waits for the attestation of this attempt, then pins disks and orders by what the node reported. */
+import { patched } from '@temporalio/workflow';
+import { BOOT_ATTEMPTS } from '../../domain/limits.js';
 import { failure } from '../../domain/errors.js';
 import type { RunContext } from '../run-context.js';
 import { back, failed, NEXT, STOPPED, type PhaseResult } from './result.js';
+
+const TRIED_AGAIN = 'a-boot-without-attestation-is-tried-again';
 
 export async function awaitingAttestation(run: RunContext): Promise<PhaseResult> {
   if (!run.attempt) await adoptIntake(run);
@@ -28,6 +32,8 @@ export async function awaitingAttestation(run: RunContext): Promise<PhaseResult>
   if (run.input.intake && run.cycle === 0) return back('powering-off', 'the waiting node did not attest again');
   // A refusal alone ends nothing, or any stranger on the network could fail a run; it names the failure when nothing better came.
   const reason = run.heard.refusals.get(id);
+  // The gate served it and nothing came: the answer may have been lost on its way, so it is one of the boots that never came.
+  if (!reason && patched(TRIED_AGAIN) && ++run.bootsNotSeen < BOOT_ATTEMPTS) return back('powering-off', `boot attempt ${run.attempt!.number} did not attest`);
   return failed(reason ? failure('attestation_refused', { reason }) : failure('attestation_not_seen', { minutes: Math.round(run.limits.awaitingAttestation / 60) }));
 }
 

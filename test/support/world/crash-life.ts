@@ -135,7 +135,7 @@ async function expectPowerOnce({ node, db }: Life, run: number, peace: Expected[
   const { byValue, powerCommands } = node.machine.amt.counts();
   const sent = { on: (byValue[VALUES.on] ?? 0) - before.on, off: (byValue[VALUES.off] ?? 0) - before.off };
   const lines = await db.selectFrom('journal').select('text').where('device_id', '=', node.deviceId).where('run', '=', run).where('kind', '=', 'phase').execute();
-  const again = lines.filter(({ text }) => /^powering-off: boot attempt \d+ was not seen/.test(text)).length;
+  const again = lines.filter(({ text }) => /^powering-off: boot attempt \d+ (was not seen|did not attest)/.test(text)).length;
   if (!row?.mayBootAgain) expect(again).toBe(0);
   expect(again).toBeLessThanOrEqual(1);
   expect(sent).toEqual({ on: peace.on + again, off: peace.off + again });

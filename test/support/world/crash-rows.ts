@@ -130,7 +130,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'deliver-signal-lifecycle:after-effect': 'only for a node that waits already: crash-edges',
   'installation-begun': 'at the first start of a house: crash-edges',
   'installation-linked': 'at the first start of a house: crash-edges',
-  'boot-seen-before-answer': 'the run ends in a named failure: crash-edges',
+  'boot-seen-before-answer': 'the node is booted once more: crash-edges',
 };
 
 function around(activity: string, why: string): Record<string, string> {
