@@ -15,6 +15,8 @@ export interface BootFile {
   readonly modified: Date;
   /** Changes when the content is replaced; for caches. */
   readonly version: string;
+  /** The whole content, when it is kept in memory; shared by all who opened it, never written to. */
+  readonly bytes?: Buffer;
   /** Up to `length` bytes from `offset`; fewer when the file has become shorter. */
   read(offset: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
@@ -155,7 +157,7 @@ async function readWhole(handle: FileHandle, size: number): Promise<Buffer> {
 }
 
 function fileInMemory(about: Pick<BootFile, 'name' | 'modified' | 'version'>, bytes: Buffer): BootFile {
-  return { ...about, size: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length), close: async () => {} };
+  return { ...about, size: bytes.length, bytes, read: async (offset, length) => bytes.subarray(offset, offset + length), close: async () => {} };
 }
 
 function fileOnDisk(about: Pick<BootFile, 'name' | 'size' | 'modified' | 'version'>, handle: FileHandle): BootFile {

@@ -5,6 +5,8 @@ import { MetalflowError } from '../domain/errors.js';
 export interface Timers {
   /** Calls once after `ms`; the returned function takes it back. */
   after(ms: number, call: () => void): () => void;
+  /** Milliseconds of a clock that is never set. */
+  now(): number;
 }
 
 export const realTimers: Timers = {
@@ -12,13 +14,14 @@ export const realTimers: Timers = {
     const timer = setTimeout(call, ms);
     return () => clearTimeout(timer);
   },
+  now: () => performance.now(),
 };
 
 /**
  * The answer of `ask`, when it comes within `ms`. `ask` may throw at once or reject.
  * @throws store_unavailable when it does not come in time, else what `ask` throws
  */
-export async function within<T>(ms: number, ask: () => Promise<T>, timers: Timers = realTimers): Promise<T> {
+export async function within<T>(ms: number, ask: () => Promise<T>, timers: Pick<Timers, 'after'> = realTimers): Promise<T> {
   let cancel = (): void => {};
   const late = new Promise<never>((_, reject) => {
     cancel = timers.after(ms, () => reject(new MetalflowError('store_unavailable', { why: `no answer within ${ms} ms` })));

@@ -10,7 +10,7 @@ let tftp: TestTftp;
 
 beforeAll(async () => {
   folder = await bootFolder({ file: FILE, small: patterned(3000) });
-  tftp = await testTftp(folder.root, { limits: { waitMs: 15, waitMostMs: 30, resends: 40, transfersPerClient: 200 } });
+  tftp = await testTftp(folder.root, { limits: { waitMs: 15, waitMostMs: 30, resends: 40, firstResends: 40, transfersPerClient: 200 } });
 });
 afterAll(async () => {
   await tftp.server.close();

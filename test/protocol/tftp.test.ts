@@ -133,7 +133,7 @@ describe('T5', () => {
     expect(asked.received.map(block)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
   test('e: a request that is never acknowledged gives up and frees its socket, and the same from another port completes', async () => {
-    const quick = await testTftp(folder.root, { limits: { waitMs: 10, waitMostMs: 20, resends: 3 } });
+    const quick = await testTftp(folder.root, { limits: { waitMs: 10, waitMostMs: 20, firstResends: 3 } });
     const [abandoned, second] = [await client(quick.server.port), await client(quick.server.port)];
     await abandoned.ask('ten');
     await second.ask('ten');

@@ -15,26 +15,35 @@ function handTimers(): Timers & { pass(ms: number): void; pending(): number } {
       return () => waiting.delete(timer);
     },
     pass(ms) {
-      now += ms;
-      for (const timer of [...waiting].filter(({ at }) => at <= now).sort((a, b) => a.at - b.at)) if (waiting.delete(timer)) timer.call();
+      // Each rings at its own time, also one that is set by another on the way.
+      const until = now + ms;
+      for (;;) {
+        const next = [...waiting].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
+        if (!next) break;
+        now = Math.max(now, next.at);
+        waiting.delete(next);
+        next.call();
+      }
+      now = until;
     },
     pending: () => waiting.size,
+    now: () => now,
   };
 }
 
 /** Lets reads that are already answered go on. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function transferOf(bytes: Buffer, terms: Partial<TransferTerms> = {}) {
+function transferOf(bytes: Buffer, terms: Partial<TransferTerms> = {}, inMemory = false) {
   const timers = handTimers();
   const sent: TftpPacket[] = [];
   const ends: TransferEnd[] = [];
   const transfer = createTransfer({
-    file: { size: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length) },
+    file: { size: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length), ...(inMemory && { bytes }) },
     terms: { blockSize: 512, windowSize: 1, waitMs: 1000, accepted: [], ...terms },
     limits: DEFAULT_TFTP_LIMITS,
     timers,
-    send: (packet) => sent.push(readPacket(packet)),
+    send: (packet) => sent.push(readPacket(Buffer.from(packet))),
     ended: (end) => ends.push(end),
   });
   return {
@@ -64,7 +73,7 @@ describe('a transfer', () => {
     ack(1);
     ack(1);
     expect(await blocks()).toEqual([]);
-    timers.pass(1000);
+    timers.pass(100);
     expect(await blocks()).toEqual([2]);
   });
 
@@ -94,10 +103,12 @@ describe('a transfer', () => {
     const timers = handTimers();
     const sent: TftpPacket[] = [];
     const reads: (() => void)[] = [];
+    // Two blocks are more than is read ahead: each window has to be waited for.
+    const large = Buffer.alloc(9 * 40_000 + 100, 7);
     const transfer = createTransfer({
-      file: { size: tenBlocks.length, read: (offset, length) => new Promise((resolve) => reads.push(() => resolve(tenBlocks.subarray(offset, offset + length)))) },
-      terms: { blockSize: 512, windowSize: 4, waitMs: 1000, accepted: [{ name: 'windowsize', value: '4' }] },
-      limits: DEFAULT_TFTP_LIMITS, timers, send: (packet) => sent.push(readPacket(packet)), ended: () => {},
+      file: { size: large.length, read: (offset, length) => new Promise((resolve) => reads.push(() => resolve(large.subarray(offset, offset + length)))) },
+      terms: { blockSize: 40_000, windowSize: 4, waitMs: 1000, accepted: [{ name: 'windowsize', value: '4' }] },
+      limits: DEFAULT_TFTP_LIMITS, timers, send: (packet) => sent.push(readPacket(Buffer.from(packet))), ended: () => {},
     });
     transfer.start();
     transfer.receive({ kind: 'ack', block: 0 });
@@ -121,30 +132,79 @@ describe('a transfer', () => {
     expect(timers.pending()).toBe(0);
   });
 
-  test('gives up after a bounded number of resends, each waited for longer, and leaves no timer (T5 e)', async () => {
+  test('to a client that never answers is sent three times in seven seconds, and leaves no timer (T5 e)', async () => {
     const { transfer, blocks, ends, timers } = transferOf(tenBlocks);
     transfer.start();
     await blocks();
-    for (const wait of [1000, 2000, 4000, 4000, 4000]) {
+    for (const wait of [1000, 2000]) {
       timers.pass(wait - 1);
       expect(await blocks()).toEqual([]);
       timers.pass(1);
       expect(await blocks()).toEqual([1]);
     }
     timers.pass(4000);
-    expect(ends).toEqual([{ outcome: 'timed-out', blocksAcknowledged: 0, resends: 5 }]);
+    expect(ends).toEqual([{ outcome: 'timed-out', blocksAcknowledged: 0, resends: 2 }]);
     expect(timers.pending()).toBe(0);
   });
 
-  test('ends after the longest time for a whole file, however the client goes on', async () => {
+  test('to a client that has answered is sent again at the pace of its answers first, then ever slower, and is given up after a bounded time', async () => {
     const { transfer, blocks, ack, ends, timers } = transferOf(tenBlocks);
     transfer.start();
     await blocks();
-    timers.pass(599_000);
+    timers.pass(10);
+    ack(1);
+    expect(await blocks()).toEqual([2]);
+    for (const wait of [100, 200, 400, 1000, 2000, 4000, 4000, 4000]) {
+      timers.pass(wait - 1);
+      expect(await blocks()).toEqual([]);
+      timers.pass(1);
+      expect(await blocks()).toEqual([2]);
+    }
+    timers.pass(3999);
+    expect(ends).toEqual([]);
+    timers.pass(1);
+    expect(ends).toEqual([{ outcome: 'timed-out', blocksAcknowledged: 1, resends: 8 }]);
+    expect(timers.pending()).toBe(0);
+  });
+
+  test('to a client that asked for a timeout waits that long, however quick its answers are (RFC 2349)', async () => {
+    const { transfer, blocks, ack, timers } = transferOf(tenBlocks, { waitMs: 3000, accepted: [{ name: 'TimeOut', value: '3' }] });
+    transfer.start();
+    ack(0);
     await blocks();
     ack(1);
-    timers.pass(1000);
-    expect(ends).toMatchObject([{ outcome: 'timed-out', blocksAcknowledged: 1 }]);
+    expect(await blocks()).toEqual([2]);
+    timers.pass(2999);
+    expect(await blocks()).toEqual([]);
+    timers.pass(1);
+    expect(await blocks()).toEqual([2]);
+  });
+
+  test('sets no timer for each block', async () => {
+    const { transfer, ack, timers, ends } = transferOf(tenBlocks, {}, true);
+    let set = 0;
+    const { after } = timers;
+    timers.after = (ms, call) => (set++, after(ms, call));
+    transfer.start();
+    for (let block = 1; block <= 10; block++) {
+      timers.pass(1);
+      ack(block);
+    }
+    expect(ends).toMatchObject([{ outcome: 'complete', resends: 0 }]);
+    expect(timers.pending()).toBe(0);
+    expect(set).toBeLessThanOrEqual(3);
+  });
+
+  test('ends after the longest time for a whole file, however the client goes on', async () => {
+    const { transfer, ack, ends, timers } = transferOf(Buffer.alloc(100 * 512), {}, true);
+    transfer.start();
+    for (let block = 1; block < 60; block++) {
+      ack(block);
+      timers.pass(10_000);
+    }
+    expect(ends).toEqual([]);
+    timers.pass(10_000);
+    expect(ends).toMatchObject([{ outcome: 'timed-out', blocksAcknowledged: 59 }]);
   });
 
   test.each([['an empty file', 0, [0]], ['one byte', 1, [1]], ['an exact multiple', 1024, [512, 512, 0]], ['one byte less', 1023, [512, 511]]])('%s ends with a short block', async (_, size, lengths) => {

@@ -80,7 +80,17 @@ const head = (opcode: number, second?: number): Buffer => {
 };
 
 /** @param block counted from 1 without end; on the wire it rolls over to 0 */
-export const dataPacket = (block: number, data: Buffer): Buffer => Buffer.concat([head(OPCODE.data, block & 0xffff), data]);
+export const dataPacket = (block: number, data: Buffer): Buffer => writeData(Buffer.allocUnsafe(4 + data.length), block, data, 0, data.length);
+
+/** Bytes `from` to `to` of `source` as a block, written into a packet of that length. */
+export function writeData(packet: Buffer, block: number, source: Buffer, from: number, to: number): Buffer {
+  packet[0] = 0;
+  packet[1] = OPCODE.data;
+  packet[2] = (block >>> 8) & 0xff;
+  packet[3] = block & 0xff;
+  source.copy(packet, 4, from, to);
+  return packet;
+}
 export const ackPacket = (block: number): Buffer => head(OPCODE.ack, block & 0xffff);
 export const errorPacket = (code: TftpErrorCode, text: string): Buffer => Buffer.concat([head(OPCODE.error, code), Buffer.from(`${text}\0`, 'utf8')]);
 export const oackPacket = (options: readonly TftpOption[]): Buffer => Buffer.concat([head(OPCODE.oack), optionBytes(options)]);

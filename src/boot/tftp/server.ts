@@ -6,20 +6,23 @@ import type { Logger } from '../../telemetry/log.js';
 import type { BootFile, BootFiles } from '../files.js';
 import { realTimers, type Timers } from '../patience.js';
 import { plainAddress } from '../sender.js';
-import { bindUdp } from '../udp.js';
+import { listenUdp, type UdpDoor } from '../udp.js';
 import { DEFAULT_TFTP_LIMITS, type TftpLimits } from './limits.js';
 import { readName } from './names.js';
 import { toNetascii } from './netascii.js';
 import { negotiate } from './options.js';
 import { errorPacket, readPacket, TFTP_ERROR, type TftpErrorCode, type TftpPacket } from './packet.js';
-import { openSession } from './session.js';
-import { createTransfer, type Transfer, type TransferEnd, type TransferOutcome } from './transfer.js';
+import { createPlaces, type Place } from './places.js';
+import { createSessions } from './sessions.js';
+import { createTransfer, type TransferEnd, type TransferOutcome } from './transfer.js';
 
 /** What became of a request; the names of the counter's label. */
 export type TftpOutcome = TransferOutcome | 'refused' | 'unanswered' | 'turned-away' | 'duplicate';
 
 export interface TftpStats {
   readonly active: number;
+  /** Sockets of transfers; a few transfers share one. */
+  readonly sockets: number;
   /** Datagrams that were no request. */
   readonly ignored: number;
   readonly outcomes: Readonly<Partial<Record<TftpOutcome, number>>>;
@@ -36,11 +39,12 @@ export interface TftpServer {
 export interface TftpServerDeps {
   readonly gate: BootGate;
   readonly files: BootFiles;
-  /** One address of this host. With `0.0.0.0` a host that has several may answer from another than it was asked at. */
+  /** One address of this host, or every one (`0.0.0.0`, `::`): each is answered from where it was asked. */
   readonly address: string;
   /** 0 takes a free one. */
   readonly port: number;
   readonly log: Logger;
+  readonly hostAddresses?: (address: string) => string[];
   readonly limits?: Partial<TftpLimits>;
   readonly timers?: Timers;
   readonly count?: (outcome: TftpOutcome) => void;
@@ -48,18 +52,12 @@ export interface TftpServerDeps {
 
 type Request = Extract<TftpPacket, { kind: 'rrq' | 'wrq' }>;
 
-/** A client's port that has asked: one request, from its arrival to the end of its transfer. */
-interface Place {
-  readonly client: { readonly address: string; readonly port: number };
-  readonly request: Buffer;
-  transfer: Transfer | null;
-}
-
 /** @throws port_in_use */
 export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer> {
   const { gate, files, address, log, timers = realTimers } = deps;
   const limits = { ...DEFAULT_TFTP_LIMITS, ...deps.limits };
-  const places = new Map<string, Place>();
+  const places = createPlaces(limits, (place) => place.transfer?.stop('crowded-out'));
+  const sessions = createSessions();
   const working = new Set<Promise<void>>();
   const outcomes: Partial<Record<TftpOutcome, number>> = {};
   let ignored = 0;
@@ -75,27 +73,18 @@ export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer>
     }
   };
 
-  const socket = await bindUdp(address, deps.port).catch((error: Error) => {
+  const listener = await listenUdp({ address, port: deps.port, received: takeDatagram, log, hostAddresses: deps.hostAddresses }).catch((error: Error) => {
     throw new MetalflowError('port_in_use', { what: 'TFTP', address: `${address}:${deps.port}`, why: error.message }, { cause: error });
   });
-  socket.on('error', (error) => log.error({ err: error }, 'the TFTP socket failed'));
-  socket.on('message', (bytes, from) => {
-    try {
-      takeDatagram(bytes, from);
-    } catch (error) {
-      log.error({ err: error }, 'a TFTP datagram was dropped');
-    }
-  });
 
-  function takeDatagram(bytes: Buffer, from: RemoteInfo): void {
+  function takeDatagram(bytes: Buffer, from: RemoteInfo, door: UdpDoor): void {
     const packet = readPacket(bytes);
     // Nothing but a request has a place here, and port 0 cannot be answered.
-    if ((packet.kind !== 'rrq' && packet.kind !== 'wrq') || from.port === 0) {
+    if ((packet.kind !== 'rrq' && packet.kind !== 'wrq') || from.port === 0 || closing) {
       ignored++;
       return;
     }
-    const key = `${from.address}|${from.port}`;
-    const earlier = places.get(key);
+    const earlier = places.of(from);
     if (earlier) {
       // Sent twice by the client or the network: the answer is under way, and comes again by itself when it is lost. A client
       // whose transfer stalls, or that asks for something else, has begun anew (PXE firmware always uses the same port).
@@ -103,41 +92,31 @@ export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer>
       earlier.transfer.stop('superseded');
     }
     // Silence, not an ERROR: the client asks again, and an ERROR would end its boot.
-    if (places.size >= limits.transfers || placesOf(from.address) >= limits.transfersPerClient) return count('turned-away');
-    const place: Place = { client: { address: from.address, port: from.port }, request: Buffer.from(bytes), transfer: null };
-    places.set(key, place);
-    const free = (): void => {
-      if (places.get(key) === place) places.delete(key);
-    };
-    const work = answer(packet, place, free).catch((error: unknown) => {
+    const place = places.take(from, bytes);
+    if (!place) return count('turned-away');
+    const work = answer(packet, place, door).catch((error: unknown) => {
       log.error({ err: error }, 'a TFTP request failed');
-      free();
+      places.free(place);
     });
     working.add(work);
     void work.then(() => working.delete(work));
   }
 
-  const placesOf = (client: string): number => {
-    let held = 0;
-    for (const place of places.values()) if (place.client.address === client) held++;
-    return held;
-  };
-
-  async function answer(request: Request, place: Place, free: () => void): Promise<void> {
+  async function answer(request: Request, place: Place, door: UdpDoor): Promise<void> {
     const name = readName(request.file);
     const sender = plainAddress(place.client.address);
     const named = name.kind === 'name' ? name : { path: request.file.slice(0, 200), mac: null };
     const about = { name: named.path, mac: named.mac, sender };
     const decision = await gate.decide({ artefact: 'binary', mac: named.mac, sender, path: named.path });
     const refuse = (code: TftpErrorCode, text: string): void => {
-      free();
+      places.free(place);
       if (closing) return;
       count('refused');
       log.debug({ ...about, refusal: text }, 'TFTP request refused');
-      socket.send(errorPacket(code, text), place.client.port, place.client.address, () => {});
+      door.send(errorPacket(code, text), place.client);
     };
     if (decision.kind === 'silent') {
-      free();
+      places.free(place);
       return count('unanswered');
     }
     if (decision.kind === 'boot-disk') return refuse(TFTP_ERROR.accessViolation, ERRORS.netboot_not_allowed.text);
@@ -148,21 +127,21 @@ export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer>
     if (!file) return refuse(TFTP_ERROR.notFound, 'file not found');
     const sendable = request.mode === 'octet' ? file : await translated(file, limits.netasciiBytes);
     if (!sendable) return refuse(TFTP_ERROR.illegalOperation, 'too large for netascii; ask in octet');
-    await begin(request, place, sendable, about, free);
+    await begin(request, place, sendable, about, door);
   }
 
-  async function begin(request: Request, place: Place, file: BootFile, about: object, free: () => void): Promise<void> {
+  async function begin(request: Request, place: Place, file: BootFile, about: object, door: UdpDoor): Promise<void> {
     const started = Date.now();
     const terms = negotiate(request.options, file.size, limits);
     const end = ({ outcome, blocksAcknowledged, resends }: TransferEnd): void => {
-      free();
+      places.free(place);
       session?.close();
       void file.close().catch(() => {});
       count(outcome);
       log.info({ ...about, outcome, bytes: file.size, blockSize: terms.blockSize, windowSize: terms.windowSize, blocksAcknowledged, resends, ms: Date.now() - started }, 'TFTP transfer ended');
     };
-    const session = await openSession({
-      address,
+    const session = await sessions.open({
+      address: door.address,
       client: place.client,
       received: (packet) => place.transfer?.receive(packet),
       broken: () => place.transfer?.stop('stopped'),
@@ -176,14 +155,14 @@ export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer>
   }
 
   return {
-    port: socket.address().port,
+    port: listener.port,
     async close() {
       closing = true;
-      for (const place of [...places.values()]) place.transfer?.stop('stopped');
-      await new Promise<void>((resolve) => socket.close(resolve));
+      for (const place of places.all()) place.transfer?.stop('stopped');
+      await listener.close();
       await Promise.all(working);
     },
-    stats: () => ({ active: places.size, ignored, outcomes: { ...outcomes } }),
+    stats: () => ({ active: places.size, sockets: sessions.sockets(), ignored, outcomes: { ...outcomes } }),
   };
 }
 
@@ -191,5 +170,5 @@ export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer>
 async function translated(file: BootFile, most: number): Promise<BootFile | null> {
   const bytes = file.size <= most ? toNetascii(await file.read(0, file.size)) : null;
   await file.close();
-  return bytes && { ...file, size: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length), close: async () => {} };
+  return bytes && { ...file, size: bytes.length, bytes, read: async (offset, length) => bytes.subarray(offset, offset + length), close: async () => {} };
 }
