@@ -60,7 +60,8 @@ export async function planFor(device: Device, kind: RunKind, run: number, { clas
       source: image.url, url: images.urlFor(image.url), sha256: image.sha256, sizeBytes: image.sizeBytes, compression: image.compression,
       unpackedBytes: image.unpackedBytes ?? image.sizeBytes, ...(image.contentDigest && { contentDigest: image.contentDigest }),
     },
-    diskRule: nodeClass?.rootDisk ?? {}, rootDisk: device.rootDisk, wipeDisks: device.wipeDisks, actions, seed: nodeClass?.seed ?? null, allowUnproven: nodeClass?.allowUnproven ?? false,
+    diskRule: nodeClass?.rootDisk ?? {}, rootDisk: device.rootDisk, wipeDisks: device.wipeDisks, actions, seed: nodeClass?.seed ?? null,
+    ...(nodeClass?.sshKeys?.length && { sshKeys: nodeClass.sshKeys }), ...(nodeClass?.userData && { userData: nodeClass.userData }), allowUnproven: nodeClass?.allowUnproven ?? false,
     confirmBy: confirmBy(kind, nodeClass),
   };
 }

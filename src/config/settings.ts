@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { UNKNOWN_MAC_POLICIES } from '../contracts/boot.js';
+import { METADATA_TOKEN_POLICIES } from '../contracts/metadata.js';
 import { commaList, filePath, listenAddress, networks, oneOf, port, slug, text, url, wholeNumber, wordList, yesNo } from './parsers.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -34,6 +35,7 @@ export const SETTING_GROUPS = {
   },
   'How nodes reach us': {
     agentUrl: { name: 'METALFLOW_AGENT_URL', of: 'base URL of the agent plane as nodes reach it; without it, made from its address and port', default: null, parse: url('https:', 'http:') },
+    metadataUrl: { name: 'METALFLOW_METADATA_URL', of: 'base URL of the metadata service as nodes reach it, for `{{ seedFrom }}` in seeds; without it, made from its address and port', default: null, parse: url('https:', 'http:') },
     assetsUrl: { name: 'METALFLOW_ASSETS_URL', of: 'base URL of the assets as nodes reach them; without it, made from the address and port of the boot plane', default: null, parse: url('https:', 'http:') },
     agentTlsCert: { name: 'METALFLOW_AGENT_TLS_CERT', of: 'PEM file with the certificate chain of the agent plane', default: null, parse: filePath },
     agentTlsKey: { name: 'METALFLOW_AGENT_TLS_KEY', of: 'PEM file with the private key of the agent plane', default: null, parse: filePath },
@@ -49,7 +51,7 @@ export const SETTING_GROUPS = {
   'Where things are kept': {
     dataDir: { name: 'METALFLOW_DATA_DIR', of: 'folder of the embedded defaults: SQLite, the Temporal dev server', default: '.work/data', parse: filePath },
     databaseUrl: { name: 'METALFLOW_DATABASE_URL', of: 'PostgreSQL of the store; without it, SQLite in the data folder', default: null, parse: url('postgres:', 'postgresql:'), secret: true },
-    secretsDir: { name: 'METALFLOW_SECRETS_DIR', of: 'folder with bmc-<type>.json and operator-tokens.json', default: '{METALFLOW_DATA_DIR}/secrets', parse: filePath },
+    secretsDir: { name: 'METALFLOW_SECRETS_DIR', of: 'folder with bmc-<type>.json, operator-tokens.json and user-data/<name>', default: '{METALFLOW_DATA_DIR}/secrets', parse: filePath },
     tftpRoot: { name: 'METALFLOW_TFTP_ROOT', of: 'folder TFTP reads firmware from', default: '{METALFLOW_DATA_DIR}/tftp', parse: filePath },
     assetsDir: { name: 'METALFLOW_ASSETS_DIR', of: 'folder /assets/ is read from', default: '{METALFLOW_DATA_DIR}/assets', parse: filePath },
     retentionDays: { name: 'METALFLOW_RETENTION_DAYS', of: 'days for which journals, evidence and told messages of the past are kept', default: '90', parse: wholeNumber(1, 36_500) },
@@ -66,6 +68,7 @@ export const SETTING_GROUPS = {
   Policy: {
     site: { name: 'METALFLOW_SITE', of: 'site this worker reaches nodes of (NetBox slug); names its task queue', default: 'default', parse: slug },
     unknownMac: { name: 'METALFLOW_UNKNOWN_MAC', of: 'what a MAC that no device declares is answered: menu, disk or silent', default: 'disk', parse: oneOf(UNKNOWN_MAC_POLICIES) },
+    metadataTokens: { name: 'METALFLOW_METADATA_TOKENS', of: "whether the metadata that a node's address alone may read need an IMDSv2 token too: optional or required (NoCloud clients can send none and then need the install code); a secret always needs the session token or the install code", default: 'optional', parse: oneOf(METADATA_TOKEN_POLICIES) },
     imageMaxBytes: { name: 'METALFLOW_IMAGE_MAX_BYTES', of: 'largest image, in bytes as fetched', default: '68719476736', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER) },
     imageHosts: { name: 'METALFLOW_IMAGE_HOSTS', of: 'hosts an https image may come from, comma-separated; empty allows any', default: '', parse: commaList },
     logLevel: { name: 'METALFLOW_LOG_LEVEL', of: `one of ${LOG_LEVELS.join(', ')}`, default: 'info', parse: oneOf(LOG_LEVELS) },

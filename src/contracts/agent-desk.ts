@@ -1,5 +1,6 @@
 /** The store, seen from the agent plane: attestation, orders, codes and seeds. */
 import type { AttestationReport, ConsumeResponse } from './agent-api.js';
+import type { NetworkStatement, NodeInterface } from './metadata.js';
 import type { Order, OrderProgress, OrderReport, SeedFile } from './order.js';
 
 export interface Challenge {
@@ -139,6 +140,12 @@ export interface SeedSubject {
   readonly phoneHome: boolean;
   readonly addresses: readonly string[];
   readonly macs: readonly string[];
+  /** `secret:<name>`: that file of the secrets folder is the user-data, whatever the seed has. */
+  readonly userData?: string | null;
+  /** Public keys of people, each one line of authorized_keys. */
+  readonly sshKeys?: readonly string[];
+  /** The static network, where the site states one; else the system finds its own way (DHCP). */
+  readonly network?: { readonly interfaces: readonly NodeInterface[]; readonly statement: NetworkStatement } | null;
 }
 
 /** Seeds rendered from the site's templates. @throws seed_invalid */

@@ -1,6 +1,7 @@
 /** A NetBox device as metalflow reads it. NetBox is the desired state; nothing here is invented by us. */
 import { z } from 'zod';
 import { REQUESTS } from '../domain/runs.js';
+import { DeviceMetadata } from './metadata.js';
 import { DeviceId, Instant, Mac, MachineUuid, ShortName } from './primitives.js';
 
 export const BMC_TYPES = ['amt', 'redfish', 'ipmi', 'manual'] as const;
@@ -52,6 +53,8 @@ export const Device = z.object({
   macs: z.array(Mac).max(64),
   /** Addresses without prefix length, of all interfaces but the BMC's. */
   addresses: z.array(z.string().max(64)).max(256),
+  /** What only the node's own metadata tell; absent where it was not read. */
+  metadata: DeviceMetadata.optional(),
   lastUpdated: Instant,
   /** The ETag of the read, for If-Match. */
   etag: z.string().max(200).nullable(),

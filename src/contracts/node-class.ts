@@ -1,6 +1,7 @@
 /** classes.yaml: what a node is to become. */
 import { z } from 'zod';
 import { PAYLOADS } from '../domain/runs.js';
+import { SecretReference, SshKey } from './metadata.js';
 import { Sha256 } from './primitives.js';
 
 export const COMPRESSIONS = ['none', 'gzip', 'xz', 'zstd'] as const;
@@ -43,6 +44,10 @@ export const NodeClass = z.strictObject({
   phoneHome: z.boolean().default(false),
   /** Name of the site's seed template; the payload's own by default. */
   seed: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/).optional(),
+  /** Public keys of people, for the node's metadata and its cloud-init seed. */
+  sshKeys: z.array(SshKey).max(64).optional(),
+  /** A file of the secrets folder that is the user-data: `secret:<name>`. */
+  userData: SecretReference.optional(),
 });
 export type NodeClass = z.infer<typeof NodeClass>;
 

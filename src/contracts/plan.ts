@@ -49,6 +49,10 @@ export const RunPlan = z.object({
   actions: z.array(PlannedAction),
   /** The site's named seed of the class; null for the payload's own. */
   seed: z.string().nullable(),
+  /** Of the class; absent where it has none. */
+  sshKeys: z.array(z.string()).optional(),
+  /** Of the class: `secret:<name>`, a reference and never the text. */
+  userData: z.string().optional(),
   allowUnproven: z.boolean(),
   /** How a provision is confirmed: the seed fetched with the code, its report (written, read back, rebooted), or phone_home. */
   confirmBy: z.enum(['seed-fetched', 'seed-written', 'phone-home', 'power-off', 'none']),

@@ -22,21 +22,26 @@ export const agentUrlOf = (config: Config, port: number): string => config.agent
 export async function startAgentApi({ config, store, log }: { config: Config; store: Store; log: Logger }): Promise<AgentRole> {
   const closer = createCloser();
   const https = config.agentTlsCert && config.agentTlsKey ? { cert: await readFile(config.agentTlsCert), key: await readFile(config.agentTlsKey) } : null;
-  // Seeds carry the plane's own URL, so its port is known before it listens.
+  // Seeds carry the URLs of both servers, so their ports are known before they listen.
   const port = config.agentHttpPort || (await freePort());
+  const metadataPort = config.metadataPort || (await freePort());
   const url = agentUrlOf(config, port);
+  const metadataUrl = config.metadataUrl ?? urlOf('http', config.bindAddress, metadataPort);
+  const renderer = createSeedRenderer({ ...(config.seedsDir && { folder: config.seedsDir }), agentUrl: url, metadataUrl, secretsFolder: config.secretsDir });
   const api = createAgentApi({
-    attestation: store.attestation, orders: store.orderDesk, seeds: store.seeds, verify: verifyReport, renderer: createSeedRenderer({ ...(config.seedsDir && { folder: config.seedsDir }), agentUrl: url }),
+    attestation: store.attestation, orders: store.orderDesk, seeds: store.seeds, verify: verifyReport, renderer,
     baseUrl: url, simulation: config.simulation, log, trustedProxies: config.trustedProxies, ...(https && { https }),
   });
   try {
     await listen(api, 'the agent plane', config.bindAddress, port);
     closer.add(() => api.close());
-    const metadata = createMetadataApi({ directory: store.metadata, log, trustedProxies: config.trustedProxies });
-    const metadataPort = await listen(metadata, 'metadata', config.bindAddress, config.metadataPort);
+    const metadata = createMetadataApi({
+      directory: store.metadata, orders: store.orderDesk, seeds: store.seeds, renderer, agentUrl: url, tokenPolicy: config.metadataTokens, log, trustedProxies: config.trustedProxies,
+    });
+    await listen(metadata, 'metadata', config.bindAddress, metadataPort);
     closer.add(() => metadata.close());
     log.info({ url, metadataPort }, 'agentapi is up');
-    return { url, metadataUrl: urlOf('http', config.bindAddress, metadataPort), close: () => closer.close() };
+    return { url, metadataUrl, close: () => closer.close() };
   } catch (error) {
     await closer.close().catch(() => undefined);
     throw error;

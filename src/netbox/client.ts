@@ -48,7 +48,7 @@ export function createNetboxClient(options: RestOptions): NetboxClient & NetboxR
     if (answer.status === 404) return { kind: 'gone' };
     if (answer.status === 400) throw refusedField(answer.body, patch);
     // A PATCH of the device touches no interface, so what hangs on them is as it was read.
-    return { kind: 'written', device: toDevice(shaped(RestDevice, answer.body, 'PATCH device'), device, answer.etag) };
+    return { kind: 'written', device: toDevice(shaped(RestDevice, answer.body, 'PATCH device'), { ...device, interfaces: device.metadata?.interfaces }, answer.etag) };
   }
 
   async function listChanged(since: string | null): Promise<{ devices: ChangedDevice[]; newest: string | null }> {

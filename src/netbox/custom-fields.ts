@@ -92,7 +92,7 @@ function readContext<T>(configContext: unknown, name: string, fits: (value: unkn
   return value;
 }
 
-const member = (value: unknown, name: string): unknown =>
+export const member = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
 
 /** `192.0.2.10` of `192.0.2.10/24`. */

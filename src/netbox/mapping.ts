@@ -1,14 +1,17 @@
 /** A NetBox device, as metalflow reads it. Pure: REST representations in, a contract out. */
 import { Device } from '../contracts/device.js';
 import { readDesiredAction } from '../domain/desired-action.js';
+import type { NodeInterface } from '../contracts/metadata.js';
 import { canonicalInstant } from '../domain/instant.js';
 import { fieldInvalid, readBmc, readDiskList, readSystemUuid, readText, withoutPrefix } from './custom-fields.js';
+import { readMetadata, toInterfaces } from './metadata.js';
 import type { RestAddress, RestDevice, RestInterface } from './shapes.js';
 
 /** What hangs on the device's interfaces; NetBox keeps it in objects of their own. */
 export interface Wiring {
   readonly macs: readonly string[];
   readonly addresses: readonly string[];
+  readonly interfaces?: readonly NodeInterface[];
 }
 
 /** Every MAC and address but those of the BMC: `mgmt_only` interfaces, and the device's oob_ip wherever it is assigned. */
@@ -20,6 +23,7 @@ export function toWiring(device: RestDevice, interfaces: readonly RestInterface[
   return {
     macs: [...new Set(hosts.flatMap(macsOf).map((mac) => mac.toLowerCase()))],
     addresses: [...new Set(addresses.filter((one) => !isBmcs(one)).map((one) => withoutPrefix(one.address)))],
+    interfaces: toInterfaces(hosts, addresses.filter((one) => !isBmcs(one))),
   };
 }
 
@@ -28,7 +32,7 @@ const macsOf = (one: RestInterface): string[] => [...(one.mac_addresses ?? []).m
 /** Names of Device's members that a person knows by another name in NetBox. */
 const NETBOX_NAMES: Readonly<Record<string, string>> = {
   nodeClass: 'node_class', rootDisk: 'root_disk', wipeDisks: 'wipe_disks', tpmEk: 'tpm_ek', systemUuid: 'system_uuid',
-  bmc: 'oob_ip', macs: 'interfaces', addresses: 'ip_addresses', lastUpdated: 'last_updated',
+  bmc: 'oob_ip', macs: 'interfaces', addresses: 'ip_addresses', metadata: 'interfaces', lastUpdated: 'last_updated',
 };
 
 /** @throws device_invalid naming the NetBox field */
@@ -51,6 +55,7 @@ export function toDevice(rest: RestDevice, wiring: Wiring, etag: string | null):
     bmc: readBmc(fields, rest.oob_ip?.address ?? null, rest.config_context),
     macs: wiring.macs,
     addresses: wiring.addresses,
+    metadata: readMetadata(rest, wiring.interfaces ?? []),
     lastUpdated: canonicalInstant(rest.last_updated) ?? rest.last_updated,
     etag,
   };

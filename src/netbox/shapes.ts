@@ -12,6 +12,9 @@ export const RestDevice = z.object({
   status: Choice,
   site: z.object({ slug: z.string() }),
   oob_ip: NestedAddress.nullish(),
+  primary_ip4: NestedAddress.nullish(),
+  primary_ip6: NestedAddress.nullish(),
+  tags: z.array(z.object({ slug: z.string() })).nullish(),
   /** Merged by NetBox: the config contexts that apply, then the device's own local context. */
   config_context: z.unknown(),
   custom_fields: z.record(z.string(), z.unknown()).default({}),
@@ -32,6 +35,7 @@ export type RestInterface = z.infer<typeof RestInterface>;
 export const RestAddress = z.object({
   id: z.number().int(),
   address: z.string(),
+  role: Choice.nullish(),
   assigned_object_type: z.string().nullish(),
   assigned_object_id: z.number().int().nullish(),
 });

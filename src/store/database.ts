@@ -7,11 +7,12 @@ import { dirname } from 'node:path';
 import { MetalflowError } from '../domain/errors.js';
 import type { Schema } from './schema.js';
 import * as first from './migrations/0001-first.js';
+import * as deviceMetadata from './migrations/0003-device-metadata.js';
 
 export type Db = Kysely<Schema>;
 export type Tx = Transaction<Schema>;
 
-const MIGRATIONS = { '0001-first': first };
+const MIGRATIONS = { '0001-first': first, '0003-device-metadata': deviceMetadata };
 
 /** Several processes share the file: a transaction takes the write lock at its start, not in its middle, where it would fail. */
 class ImmediateSqliteDriver extends SqliteDriver {

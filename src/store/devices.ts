@@ -17,7 +17,7 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
     find,
     register: (device, initial, ofClass = { allowUnproven: false }) =>
       lockedTransaction(db, device.id, async (tx) => {
-        const facts = { name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk, allow_unproven: ofClass.allowUnproven ? 1 : 0 };
+        const facts = { name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk, allow_unproven: ofClass.allowUnproven ? 1 : 0, metadata: device.metadata ? JSON.stringify(device.metadata) : null };
         await tx
           .insertInto('device')
           .values({

@@ -39,6 +39,8 @@ export interface DeviceTable {
   next_run: number;
   open_run: number | null;
   adopted_epoch: number;
+  /** What only the node's metadata tell: JSON of DeviceMetadata. */
+  metadata: string | null;
 }
 
 export interface DeviceMacTable {

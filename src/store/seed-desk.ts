@@ -4,7 +4,6 @@ import { MetalflowError } from '../domain/errors.js';
 import { DEFAULT_LIMITS, type Limits } from '../domain/limits.js';
 import type { Redemption, SeedDesk } from '../contracts/agent-desk.js';
 import { runWorkflowId, SIGNALS } from '../contracts/messages.js';
-import { RunPlan } from '../contracts/plan.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { lockedTransaction, type Db } from './database.js';
 import { distrust } from './installation.js';
@@ -12,6 +11,7 @@ import { hashSecret } from './ids.js';
 import { appendJournal } from './journal.js';
 import { post } from './outbox.js';
 import type { InstallCodeTable } from './schema.js';
+import { readSubject } from './seed-subject.js';
 
 type Code = Selectable<InstallCodeTable>;
 
@@ -56,18 +56,9 @@ export function createSeedDesk({ db, now, woken, limits = DEFAULT_LIMITS, crash 
     redeem: (input) => use(input, 'seed-fetched'),
     seen: (input) => use(input, 'phone-home'),
     async subject(deviceId, run) {
-      const device = await db.selectFrom('device').selectAll().where('device_id', '=', deviceId).executeTakeFirst();
-      const row = await db.selectFrom('run').select('plan').where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
-      const plan = row?.plan ? RunPlan.parse(JSON.parse(row.plan)) : null;
-      if (!device || !plan) throw new MetalflowError('run_not_found', { run: `${deviceId}/${run}` });
-      const addresses = await db.selectFrom('device_address').select('address').where('device_id', '=', deviceId).orderBy('address').execute();
-      const macs = await db.selectFrom('device_mac').select('mac').where('device_id', '=', deviceId).orderBy('mac').execute();
-      // A run that installs has a UUID: planning refuses a device without one.
-      const systemUuid = plan.systemUuid!;
-      return {
-        deviceId, nodeName: device.name, systemUuid, run, instanceId: `${systemUuid}-${run}`, site: device.site, nodeClass: plan.nodeClass ?? '', payload: plan.payload ?? '',
-        seed: plan.seed, phoneHome: plan.confirmBy === 'phone-home', addresses: addresses.map((row) => row.address), macs: macs.map((row) => row.mac),
-      };
+      const subject = await readSubject(db, deviceId, run);
+      if (!subject) throw new MetalflowError('run_not_found', { run: `${deviceId}/${run}` });
+      return subject;
     },
   };
 }

@@ -43,6 +43,7 @@ describe('client and stand-in', () => {
     expect(await clientOf(netbox.url).readDevice(id)).toEqual({
       id, name: 'node-1', status: 'planned', site: 'ams1', nodeClass: 'compute', desiredAction: 'provision', unknownAction: null, systemUuid: UUID, rootDisk: null,
       wipeDisks: ['S1'], tpmEk: null, bmc: { type: 'amt', host: '127.0.0.2', port: 16_993 }, macs: ['02:00:00:00:00:01'], addresses: ['192.0.2.10'],
+      metadata: { tags: [], interfaces: [{ name: 'eno1', mac: '02:00:00:00:00:01', addresses: ['192.0.2.10/24'] }], primary: [], sshKeys: [], userData: null, network: null },
       lastUpdated: netbox.device(id).lastUpdated, etag: expect.stringMatching(/^W\/".+\+00:00"$/),
     });
   });

@@ -22,14 +22,15 @@ describe('a device of NetBox 4.7.3', () => {
     expect(toDevice(rest, toWiring(rest, interfaces, addresses), 'W/"x"')).toEqual({
       id: '1', name: 'node-39380-1', status: 'decommissioning', site: 'lab-39380', nodeClass: 'compute', desiredAction: null, unknownAction: null,
       systemUuid: null, rootDisk: null, wipeDisks: [], tpmEk: null, bmc: { type: 'redfish', host: '198.51.100.10' },
-      macs: ['02:00:00:00:00:01'], addresses: ['192.0.2.10'], lastUpdated: '2026-11-30T11:50:07.722924Z', etag: 'W/"x"',
+      macs: ['02:00:00:00:00:01'], addresses: ['192.0.2.10'],
+      metadata: { tags: expect.any(Array) as string[], interfaces: [{ name: 'eno1', mac: '02:00:00:00:00:01', addresses: ['192.0.2.10/24'] }], primary: expect.any(Array) as string[], sshKeys: [], userData: null, network: null }, lastUpdated: '2026-11-30T11:50:07.722924Z', etag: 'W/"x"',
     });
   });
 
   test('keeps the MAC of an interface that host and AMT share, and only drops the oob address', () => {
     const rest = RestDevice.parse(captured);
     const shared = interfaces.map((one) => ({ ...one, mgmt_only: false }));
-    expect(toWiring(rest, shared, addresses)).toEqual({ macs: ['02:00:00:00:00:0b', '02:00:00:00:00:01'], addresses: ['192.0.2.10'] });
+    expect(toWiring(rest, shared, addresses)).toMatchObject({ macs: ['02:00:00:00:00:0b', '02:00:00:00:00:01'], addresses: ['192.0.2.10'] });
   });
 
   test('reads the one MAC of an interface of a NetBox before 4.2', () => {

@@ -5,10 +5,16 @@
 import { MetalflowError } from '../../domain/errors.js';
 import { INSTALL_CODE_MARK } from '../../contracts/agent-api.js';
 import type { SeedSubject } from '../../contracts/agent-desk.js';
-import { seedUrl, seenUrl } from './seed-urls.js';
+import { seedFromUrl, seedUrl, seenUrl } from './seed-urls.js';
 
 /** Name of the mark to its text; null where this node, or this file, has no such fact. */
 export type SeedFacts = ReadonlyMap<string, string | null>;
+
+/** As the node reaches them: the agent plane, and the metadata service where there is one. */
+export interface SeedUrls {
+  readonly baseUrl: string;
+  readonly metadataUrl?: string;
+}
 
 /** Names come from NetBox: one that YAML or a shell could take for more than itself may not pass. */
 const HARMLESS = /^[A-Za-z0-9](?:[A-Za-z0-9 ._@/+-]*[A-Za-z0-9._@/+-])?$/;
@@ -23,10 +29,10 @@ const MARK = /\{\{(?:[ \t]*("\{\{"|[^\s{}"]+)[ \t]*\}\})?/g;
  * Every fact a mark may name.
  * @param withInstallCode whether the file goes through the agent, which puts its install code in the place of the mark
  */
-export function seedFacts(subject: SeedSubject, baseUrl: string, withInstallCode: boolean): SeedFacts {
+export function seedFacts(subject: SeedSubject, { baseUrl, metadataUrl }: SeedUrls, withInstallCode: boolean): SeedFacts {
   return new Map<string, string | null>([
     ['node.name', subject.nodeName],
-    ['node.uuid', subject.systemUuid],
+    ['node.uuid', subject.systemUuid || null],
     ['node.id', subject.deviceId],
     ['node.site', subject.site || null],
     ['node.class', subject.nodeClass || null],
@@ -37,6 +43,7 @@ export function seedFacts(subject: SeedSubject, baseUrl: string, withInstallCode
     ['instanceId', subject.instanceId],
     ['seedUrl', seedUrl(baseUrl, subject)],
     ['seenUrl', seenUrl(baseUrl, subject)],
+    ['seedFrom', metadataUrl === undefined ? null : seedFromUrl(metadataUrl, subject)],
     ['installCode', withInstallCode ? INSTALL_CODE_MARK : null],
     [LITERAL_BRACES, '{{'],
   ]);
