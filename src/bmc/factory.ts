@@ -9,6 +9,7 @@ import type { Logger } from '../telemetry/log.js';
 import { createAmtBmc } from './amt/client.js';
 import type { Timeouts } from './amt/connection.js';
 import { createManualBmc } from './manual.js';
+import { createRedfishBmc } from './redfish/client.js';
 
 export interface BmcFactoryDeps {
   readonly secrets: SecretReader;
@@ -37,6 +38,8 @@ export function createBmcFactory({ secrets, log, timeouts }: BmcFactoryDeps): Bm
         case 'manual':
           return createManualBmc(address);
         case 'redfish':
+          requireHost(address);
+          return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log });
         case 'ipmi':
           throw new MetalflowError('device_invalid', { field: 'bmc_type', what: `there is no driver for ${address.type} yet; amt and manual have one` });
         case 'amt':
@@ -49,9 +52,13 @@ export function createBmcFactory({ secrets, log, timeouts }: BmcFactoryDeps): Bm
 
 const secretName = ({ type }: BmcAddress): string => `bmc-${type}`;
 
-function requireReachable({ host, port }: BmcAddress): void {
+function requireReachable(address: BmcAddress): void {
+  requireHost(address);
+  if (address.port === AMT_TLS_PORT) throw new MetalflowError('device_invalid', { field: 'BMC port', what: `${AMT_TLS_PORT} is AMT's TLS port, which has no driver yet; use 16992` });
+}
+
+function requireHost({ host }: BmcAddress): void {
   if (isIP(host) === 0 && !HOST_NAME.test(host)) throw new MetalflowError('device_invalid', { field: 'BMC address', what: host === '' ? 'is empty' : `${host.slice(0, 100)} is neither an IP address nor a host name` });
-  if (port === AMT_TLS_PORT) throw new MetalflowError('device_invalid', { field: 'BMC port', what: `${AMT_TLS_PORT} is AMT's TLS port, which has no driver yet; use 16992` });
 }
 
 async function readCredentials(secrets: SecretReader, address: BmcAddress): Promise<BmcCredentials> {

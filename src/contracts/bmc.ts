@@ -53,7 +53,10 @@ export type BmcFinding = BmcLook & (
   | { readonly about: 'os-power-saving'; readonly state: 'full' | 'saving' | null }
 );
 
-/** One BMC, one conversation. `open` of the factory always makes fresh connections. No method throws for what a BMC does. */
+/**
+ * One BMC, one conversation. `open` of the factory always makes fresh connections. No method throws for what a BMC does; MetalflowError
+ * `device_invalid` where a BMC serves several machines and NetBox does not say which.
+ */
 export interface Bmc {
   readonly address: BmcAddress;
   observePower(): Promise<PowerReading>;

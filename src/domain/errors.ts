@@ -23,7 +23,7 @@ export const ERRORS = {
   bmc_unreachable: row('no answer from the BMC at {address} within {seconds} s; its power is unknown', 502, 'resume', 'check power and network of the BMC, then `resume`; or `cancel` the run and put the node in maintenance', true),
   bmc_auth_failed: row('the BMC at {address} refuses the credentials of {secret}', 502, 'resume', 'fix the secret file, then `resume`'),
   bmc_refused: row('the BMC refused {step} with {value} ({meaning})', 502, 'resume', 'do what the meaning says, then `resume`'),
-  bmc_answer_invalid: row('the BMC at {address} answered something that is not WS-Man: {why}', 502, 'resume', 'check that address and port are those of the BMC, then `resume`'),
+  bmc_answer_invalid: row('the BMC at {address} answered something that cannot be read: {why}', 502, 'resume', 'check that address and port are those of the BMC, then `resume`'),
   bmc_certificate_refused: row('the certificate of the BMC at {address} is not trusted: {why}', 502, 'resume', 'if the fingerprint is that of the BMC, pin it as metalflow.bmc_fingerprint in the config context of the device, or give the authority that signed it as METALFLOW_BMC_CA_FILE; if not, somebody else answers there; then `resume`'),
   bmc_tls_failed: row('no TLS with the BMC at {address}: {why}', 502, 'resume', 'check the port (AMT: 16992 plain, 16993 TLS), and METALFLOW_BMC_OLD_TLS for a BMC that speaks nothing newer than TLS 1.1; then `resume`'),
   bmc_is_another_machine: row('the BMC answers as UUID {found}, the device is {expected}', 409, 'resume', 'fix the BMC address or system_uuid in NetBox, then `resume`'),
