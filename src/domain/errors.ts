@@ -122,6 +122,8 @@ export const ERRORS = {
   setting_unknown: row('setting {name} is not known{guess}', 500, 'none', 'fix its name; .env.example names them all'),
   temporal_cli_missing: row('no `temporal` program was found', 500, 'none', 'set METALFLOW_TEMPORAL_CLI, put `temporal` on PATH, run the set-up (it installs .tools/), or allow the SDK to download it'),
   port_in_use: row('{what} cannot listen on {address}: {why}', 500, 'none', 'free the port or choose another'),
+  port_forbidden: row('{what} may not listen on {address}: ports below {first} need a privilege', 500, 'none', 'give the service AmbientCapabilities=CAP_NET_BIND_SERVICE (systemd), or `setcap cap_net_bind_service=+ep` the node program, or lower net.ipv4.ip_unprivileged_port_start by sysctl, or choose a higher port'),
+  address_not_here: row('{what} cannot listen on {address}: this host has no such address', 500, 'none', 'set METALFLOW_BIND_ADDRESS (operator plane: METALFLOW_OPERATOR_BIND_ADDRESS) to an address of this host, or to 0.0.0.0 for all'),
   operator_unreachable: row('the operator plane at {url} does not answer: {why}', 502, 'none', 'start `metalflow operatorapi` or `metalflow up`, or give --url', true),
   operator_token_missing: row('no token for the operator plane was given', 401, 'none', 'give --token, set METALFLOW_OPERATOR_TOKEN, or write it to the file operator-token of the secrets folder'),
   internal: row('internal error', 500, 'none', 'read the log', true),

@@ -10,6 +10,7 @@ import { startSyslogReceiver } from '../boot/syslog/receiver.js';
 import { startTftpServer } from '../boot/tftp/server.js';
 import { MetalflowError } from '../domain/errors.js';
 import type { Store } from '../store/index.js';
+import { listenAddress } from '../telemetry/listening.js';
 import type { Logger } from '../telemetry/log.js';
 import type { Metrics } from './metrics.js';
 import { createCloser, listen, urlOf, type RunningRole } from './role.js';
@@ -30,9 +31,10 @@ export interface BootDeps {
   readonly placeholders: boolean;
 }
 
-/** @throws port_in_use, setting_invalid */
+/** @throws port_in_use, port_forbidden, address_not_here, setting_invalid */
 export async function startBoot({ config, store, log, metrics, agentUrl, placeholders }: BootDeps): Promise<BootRole> {
   const closer = createCloser();
+  const address = await listenAddress(config.bindAddress);
   const now = (): Date => new Date();
   const agentHost = new URL(agentUrl).hostname.replace(/^\[|\]$/g, '');
   const settings = readSettings({
@@ -52,9 +54,9 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
     closer.add(() => http.close());
     const httpUrl = config.assetsUrl?.replace(/\/assets\/?$/, '') ?? urlOf('http', config.bindAddress, httpPort);
     inMemory.set('autoexec.ipxe', Buffer.from(autoexecScript(httpUrl)));
-    const tftp = await startTftpServer({ gate, files, address: config.bindAddress, port: config.tftpPort, log, count: (outcome) => metrics.tftpTransfers.inc({ outcome }) });
+    const tftp = await startTftpServer({ gate, files, address, port: config.tftpPort, log, count: (outcome) => metrics.tftpTransfers.inc({ outcome }) });
     closer.add(() => tftp.close());
-    const syslog = await startSyslogReceiver({ address: config.bindAddress, port: config.syslogPort, now, log, sink: (line) => log.info({ syslog: line }, 'from a node') });
+    const syslog = await startSyslogReceiver({ address, port: config.syslogPort, now, log, sink: (line) => log.info({ syslog: line }, 'from a node') });
     closer.add(() => syslog.close());
     log.info({ tftp: tftp.port, http: httpUrl, syslog: syslog.port }, 'boot is up');
     return { tftpPort: tftp.port, httpUrl, syslogPort: syslog.port, close: () => closer.close() };

@@ -1,6 +1,6 @@
 /** What every role gives back, and how a role runs until it is told to stop. */
 import type { HttpServer } from '../telemetry/http.js';
-import { MetalflowError } from '../domain/errors.js';
+import { isWildcard, listenAddress, listenRefusal } from '../telemetry/listening.js';
 
 export interface RunningRole {
   close(): Promise<void>;
@@ -19,12 +19,12 @@ export function createCloser(): { add(close: () => Promise<unknown> | unknown): 
   };
 }
 
-/** @returns the port it got. @throws port_in_use */
+/** @returns the port it got. @throws port_in_use, port_forbidden, address_not_here */
 export async function listen(server: HttpServer, what: string, host: string, port: number): Promise<number> {
   try {
-    await server.listen({ host, port });
+    await server.listen({ host: await listenAddress(host), port });
   } catch (error) {
-    throw new MetalflowError('port_in_use', { what, address: `${host}:${port}`, why: (error as Error).message }, { cause: error });
+    throw await listenRefusal({ what, transport: 'tcp', address: host, port }, error);
   }
   return (server.server.address() as { port: number }).port;
 }
@@ -36,4 +36,4 @@ export function untilSignal(): Promise<void> {
   });
 }
 
-export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string => `${scheme}://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`;
+export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string => `${scheme}://${isWildcard(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`;

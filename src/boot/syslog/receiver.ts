@@ -1,5 +1,5 @@
 /** The syslog receiver: UDP in, parsed lines out to a sink. What a node says is kept for people; it steers nothing. */
-import { MetalflowError } from '../../domain/errors.js';
+import { listenRefusal } from '../../telemetry/listening.js';
 import type { Logger } from '../../telemetry/log.js';
 import { plainAddress } from '../sender.js';
 import { bindUdp } from '../udp.js';
@@ -33,11 +33,11 @@ export interface SyslogReceiverDeps {
   readonly limits?: Partial<SyslogLimits>;
 }
 
-/** @throws port_in_use */
+/** @throws port_in_use, port_forbidden, address_not_here */
 export async function startSyslogReceiver({ address, port, sink, now, log, ...deps }: SyslogReceiverDeps): Promise<SyslogReceiver> {
   const limits = { ...DEFAULT_SYSLOG_LIMITS, ...deps.limits };
-  const socket = await bindUdp(address, port).catch((error: Error) => {
-    throw new MetalflowError('port_in_use', { what: 'syslog', address: `${address}:${port}`, why: error.message }, { cause: error });
+  const socket = await bindUdp(address, port).catch(async (error: unknown) => {
+    throw await listenRefusal({ what: 'syslog', transport: 'udp', address, port }, error);
   });
   let received = 0;
   let dropped = 0;

@@ -1,7 +1,8 @@
 /** The read-only TFTP server (RFC 1350, 2347, 2348, 2349, 7440). It asks the gate before every answer, whatever was asked. */
 import type { RemoteInfo } from 'node:dgram';
 import type { BootGate } from '../../contracts/boot.js';
-import { ERRORS, MetalflowError } from '../../domain/errors.js';
+import { ERRORS } from '../../domain/errors.js';
+import { listenRefusal } from '../../telemetry/listening.js';
 import type { Logger } from '../../telemetry/log.js';
 import type { BootFile, BootFiles } from '../files.js';
 import { realTimers, type Timers } from '../patience.js';
@@ -52,7 +53,7 @@ export interface TftpServerDeps {
 
 type Request = Extract<TftpPacket, { kind: 'rrq' | 'wrq' }>;
 
-/** @throws port_in_use */
+/** @throws port_in_use, port_forbidden, address_not_here */
 export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer> {
   const { gate, files, address, log, timers = realTimers } = deps;
   const limits = { ...DEFAULT_TFTP_LIMITS, ...deps.limits };
@@ -73,8 +74,8 @@ export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer>
     }
   };
 
-  const listener = await listenUdp({ address, port: deps.port, received: takeDatagram, log, hostAddresses: deps.hostAddresses }).catch((error: Error) => {
-    throw new MetalflowError('port_in_use', { what: 'TFTP', address: `${address}:${deps.port}`, why: error.message }, { cause: error });
+  const listener = await listenUdp({ address, port: deps.port, received: takeDatagram, log, hostAddresses: deps.hostAddresses }).catch(async (error: unknown) => {
+    throw await listenRefusal({ what: 'TFTP', transport: 'udp', address, port: deps.port }, error);
   });
 
   function takeDatagram(bytes: Buffer, from: RemoteInfo, door: UdpDoor): void {
