@@ -40,9 +40,9 @@ async function client(script: 'sdague' | 'powerctl', command: string, password =
   }
 }
 
-describe.each([true, false])('PyPI amt (answers in chunks: %s)', (chunked) => {
+describe.each(['chunked', 'length'] as const)('PyPI amt (answers: %s)', (framing) => {
   test('reads, arms, powers on from the network once, and powers off', async () => {
-    const { amt, machine } = await start({ chunked });
+    const { amt, machine } = await start({ faults: { framing } });
     expect(await client('sdague', 'status')).toEqual({ exit: 0, out: '8 off\n' });
     expect(await client('sdague', 'pxe')).toEqual({ exit: 0, out: 'armed\n' });
     expect(amt.armed().boot).toBe('network');

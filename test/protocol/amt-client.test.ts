@@ -15,8 +15,8 @@ afterEach(async () => {
 });
 
 describe.each(['auth', 'auth-int, auth'] as const)('with qop="%s" (A1)', (qopProfile) => {
-  test.each([true, false])('a node is powered, armed, read and identified (answers in chunks: %s)', async (chunked) => {
-    const { amt, machine, open } = await start({ faults: { qopProfile }, chunked });
+  test.each(['chunked', 'length'] as const)('a node is powered, armed, read and identified (answers: %s)', async (framing) => {
+    const { amt, machine, open } = await start({ faults: { qopProfile, framing } });
     const bmc = open();
     expect(await bmc.identify()).toEqual({ product: 'Intel(r) AMT', version: '16.1.25' });
     expect(await bmc.machineUuid()).toEqual({ kind: 'read', uuid: MACHINE_UUID });

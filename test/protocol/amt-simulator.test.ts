@@ -4,21 +4,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createConnection, DEFAULT_TIMEOUTS } from '../../src/bmc/amt/connection.js';
-import { createDigestSession } from '../../src/bmc/amt/digest.js';
-import { createTransport } from '../../src/bmc/amt/transport.js';
 import type { AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
 import { startAmtSimulator } from '../../src/simulator/amt/simulator.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { CREDENTIALS, MACHINE_UUID, noSocketsLeft, startAmtBench, type AmtBench } from '../support/amt.js';
-
-const S = 'http://www.w3.org/2003/05/soap-envelope';
-const WSA = 'http://schemas.xmlsoap.org/ws/2004/08/addressing';
-const WSMAN = 'http://schemas.dmtf.org/wbem/wsman/1/wsman.xsd';
-const ENUMERATION = 'http://schemas.xmlsoap.org/ws/2004/09/enumeration';
-const GET = 'http://schemas.xmlsoap.org/ws/2004/09/transfer/Get';
-const CIM = 'http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/';
-const AMT = 'http://intel.com/wbem/wscim/1/amt-schema/1/';
+import { AMT, bootSource, CIM, DISK, ENUMERATION, envelope, fault, GET, method, post as postTo, power, PXE, returnValue, role, S } from '../support/amt-wire.js';
 
 let bench: AmtBench;
 const start = async (options: Partial<AmtSimulatorOptions> = {}): Promise<AmtBench> => (bench = await startAmtBench(options));
@@ -28,45 +18,7 @@ afterEach(async () => {
   await bench?.close();
 });
 
-/** An envelope as clients of the Ironic family write it: other prefixes, mustUnderstand, a full URL in To. */
-function envelope(action: string, resource: string, body = '', selectors: Record<string, string> = {}): string {
-  const set = Object.entries(selectors).map(([name, value]) => `<wsman:Selector Name="${name}">${value}</wsman:Selector>`).join('');
-  return `<?xml version="1.0" encoding="UTF-8"?>
-<s:Envelope xmlns:s="${S}" xmlns:wsa="${WSA}" xmlns:wsman="${WSMAN}" xmlns:wsen="${ENUMERATION}" xmlns:n1="${resource}"><s:Header>
-  <wsa:Action s:mustUnderstand="true">${action}</wsa:Action><wsa:To s:mustUnderstand="true">http://127.0.0.1/wsman</wsa:To>
-  <wsman:ResourceURI s:mustUnderstand="true">${resource}</wsman:ResourceURI><wsa:MessageID s:mustUnderstand="true">uuid:1</wsa:MessageID>
-  ${set && `<wsman:SelectorSet>${set}</wsman:SelectorSet>`}</s:Header><s:Body>${body}</s:Body></s:Envelope>`;
-}
-const reference = (resource: string, selectors: Record<string, string>, attribute = 'wsman:Name'): string =>
-  `<wsa:Address>${WSA}/role/anonymous</wsa:Address><wsa:ReferenceParameters><wsman:ResourceURI>${CIM}${resource}</wsman:ResourceURI><wsman:SelectorSet>${
-    Object.entries(selectors).map(([name, value]) => `<wsman:Selector ${attribute}="${name}">${value}</wsman:Selector>`).join('')}</wsman:SelectorSet></wsa:ReferenceParameters>`;
-const method = (className: string, name: string, inside: string, selectors: Record<string, string> = {}): string =>
-  envelope(`${CIM}${className}/${name}`, `${CIM}${className}`, `<n1:${name}_INPUT>${inside}</n1:${name}_INPUT>`, selectors);
-const power = (state: number, selectors = {}): string =>
-  method('CIM_PowerManagementService', 'RequestPowerStateChange', `<n1:PowerState>${state}</n1:PowerState><n1:ManagedElement>${reference('CIM_ComputerSystem', { Name: 'ManagedSystem' })}</n1:ManagedElement>`, selectors);
-const bootSource = (id: string): string => method('CIM_BootConfigSetting', 'ChangeBootOrder', `<n1:Source>${reference('CIM_BootSourceSetting', { InstanceID: id })}</n1:Source>`, { InstanceID: 'Intel(r) AMT: Boot Configuration 0' });
-const role = (value: number, id = 'Intel(r) AMT: Boot Configuration 0'): string =>
-  method('CIM_BootService', 'SetBootConfigRole', `<n1:BootConfigSetting>${reference('CIM_BootConfigSetting', { InstanceID: id })}</n1:BootConfigSetting><n1:Role>${value}</n1:Role>`, { Name: 'Intel(r) AMT Boot Service' });
-const PXE = 'Intel(r) AMT: Force PXE Boot';
-const DISK = 'Intel(r) AMT: Force Hard-drive Boot';
-
-/** Posts raw envelopes with credentials. @returns status and body of each */
-async function post(...envelopes: string[]): Promise<{ status: number; body: string }[]> {
-  const { amt } = bench;
-  const transport = createTransport({
-    connection: createConnection({ origin: `http://${amt.host}:${amt.port}`, timeouts: DEFAULT_TIMEOUTS }),
-    digest: createDigestSession({ credentials: CREDENTIALS }), timeouts: { ...DEFAULT_TIMEOUTS, tries: 1 }, address: 'amt', secret: 'bmc-amt', log: silentLogger(),
-  });
-  const answers = [];
-  for (const text of envelopes) {
-    const outcome = await transport.post(text, 'read', AbortSignal.timeout(5000));
-    if (outcome.kind === 'problem') throw new Error(outcome.problem.why);
-    answers.push(outcome.value);
-  }
-  return answers;
-}
-const returnValue = ({ body }: { body: string }): number => Number(/ReturnValue>(\d+)</.exec(body)?.[1]);
-const fault = ({ body }: { body: string }): string | undefined => /<a:Subcode><a:Value[^>]*>f:(\w+)</.exec(body)?.[1];
+const post = (...envelopes: string[]): ReturnType<typeof postTo> => postTo(bench.amt, ...envelopes);
 
 describe('the orders of other clients', () => {
   test('Ironic, MAAS and PyPI amt: source, role, no Put, no clear, namespaced Name in the body', async () => {

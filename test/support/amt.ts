@@ -6,7 +6,7 @@ import { startAmtSimulator, type AmtSimulator, type AmtSimulatorOptions } from '
 import { silentLogger, type Logger } from '../../src/telemetry/log.js';
 
 export const MACHINE_UUID = '4c4c4544-0042-3510-8052-b4c04f564433';
-export const CREDENTIALS = { username: 'admin', password: 'P@ssw0rd1!' };
+export const CREDENTIALS = { username: 'admin', password: 'P@ssw0rd1' };
 
 export interface AmtBench {
   readonly amt: AmtSimulator;

@@ -1,4 +1,5 @@
 /** What AMT will do at the next boot: a role, the first source that was set, and the boot settings. Consumed by one boot. */
+import type { AmtFaults } from './faults.js';
 import { BOOT_SOURCES, PXE, type BootSource } from './names.js';
 
 /** CIM_BootService roles. */
@@ -22,6 +23,8 @@ const SETTINGS = {
 const READ_ONLY = {
   BootguardStatus: '127', OptionsCleared: 'true', RPEEnabled: 'false', SecureBootControlEnabled: 'false', UEFIHTTPSBootEnabled: 'true', UEFILocalPBABootEnabled: 'true', WinREBootEnabled: 'true',
 } as const;
+/** What AMT 8 did not know yet. */
+const NEWER: readonly string[] = ['BIOSLastStatus', 'BootguardStatus', 'EnforceSecureBoot', 'OptionsCleared', 'PlatformErase', 'RPEEnabled', 'RSEPassword', 'SecureBootControlEnabled', 'SecureErase', 'UEFIHTTPSBootEnabled', 'UEFILocalPBABootEnabled', 'UefiBootNumberOfParams', 'WinREBootEnabled'];
 /** No source may be set while one of these is true, and the other way round. */
 const EXCLUDE_A_SOURCE = ['UseSOL', 'UseIDER', 'ReflashBIOS', 'BIOSPause', 'BIOSSetup'];
 
@@ -31,25 +34,26 @@ export interface BootOrder {
   putSettings(given: readonly (readonly [name: string, value: string])[]): 'taken' | 'rejected';
   setRole(role: number): 'taken' | 'invalid';
   clearSource(): void;
-  /** The first source wins until it is cleared or consumed. */
+  /** The first source wins until it is cleared or consumed, unless the switch says otherwise. */
   setSource(id: string): 'taken' | 'invalid';
   armed(): ArmedBoot;
   /** A boot happens: says from where, and falls back. */
   consume(): 'network' | 'disk';
 }
 
-/** @param initial overrides of the settings, e.g. a stale `BIOSSetup: 'true'` */
-export function createBootOrder(initial: Readonly<Record<string, string>> = {}): BootOrder {
+/** @param deps.initial overrides of the settings, e.g. a stale `BIOSSetup: 'true'` */
+export function createBootOrder({ faults, initial = {} }: { faults: AmtFaults; initial?: Readonly<Record<string, string>> | undefined }): BootOrder {
   const settings = new Map<string, string>(Object.entries({ ...SETTINGS, ...initial }));
   let role: ArmedBoot['role'] = NOT_NEXT;
   let source: BootSource | null = null;
   const anyTrue = (values: ReadonlyMap<string, string>): boolean => EXCLUDE_A_SOURCE.some((name) => values.get(name) === 'true');
-  const next = (): 'network' | 'disk' => (role === NEXT_SINGLE_USE && source === PXE && settings.get('BootMediaIndex') === '0' ? 'network' : 'disk');
+  const there = (name: string): boolean => !(faults.fewerBootSettings && NEWER.includes(name));
+  const next = (): 'network' | 'disk' => (!faults.ignoresBootOrder && role === NEXT_SINGLE_USE && source === PXE && settings.get('BootMediaIndex') === '0' ? 'network' : 'disk');
   return {
-    settings: () => [['BIOSLastStatus', '2'], ['BIOSLastStatus', '0'], ...settings, ...Object.entries(READ_ONLY)],
+    settings: () => ([['BIOSLastStatus', '2'], ['BIOSLastStatus', '0'], ...settings, ...Object.entries(READ_ONLY)] as const).filter(([name]) => there(name)),
     putSettings(given) {
       const wanted = new Map(given);
-      const fits = given.every(([name]) => settings.has(name)) && !(source !== null && anyTrue(wanted));
+      const fits = given.every(([name]) => settings.has(name) && there(name)) && !(source !== null && anyTrue(wanted));
       if (!fits) return 'rejected';
       for (const [name, value] of given) settings.set(name, value);
       return 'taken';
@@ -63,7 +67,7 @@ export function createBootOrder(initial: Readonly<Record<string, string>> = {}):
     setSource(id) {
       const known = BOOT_SOURCES.find((name) => name === id);
       if (!known || anyTrue(settings)) return 'invalid';
-      source ??= known;
+      source = faults.sourceRule === 'last-wins' ? known : (source ?? known);
       return 'taken';
     },
     armed: () => ({ role, source, boot: next() }),

@@ -7,8 +7,6 @@ import { BOOT_CONFIGURATION, BOOT_SOURCES, uriOf } from './names.js';
 import type { PowerState } from './power-state.js';
 import type { Selectors } from './request.js';
 
-export const AMT_VERSION = '16.1.25';
-
 export interface AmtClass {
   readonly name: string;
   /** Class of the items of a Pull, where it differs. */
@@ -50,6 +48,7 @@ export const referenceOf = ({ name, keys }: AmtClass, properties: readonly Prope
 export function createClasses({ machineUuid, realm, power, bootOrder, faults, host }: ClassDeps): ReadonlyMap<string, AmtClass> {
   const associatedPower = (): readonly Property[] => {
     const { value, available } = power.read();
+    if (faults.onlyPowerState) return [['PowerState', String(value)]];
     return [
       ...available.map((state): Property => ['AvailableRequestedPowerStates', String(state)]),
       ['PowerState', String(value)],
@@ -86,7 +85,7 @@ export function createClasses({ machineUuid, realm, power, bootOrder, faults, ho
       name: 'CIM_BootSourceSetting', keys: ['InstanceID'],
       instances: () => BOOT_SOURCES.map((id, index): readonly Property[] => [['ElementName', id], ['FailThroughSupported', '2'], ['InstanceID', id], ['StructuredBootString', ['CIM:Network:1', 'CIM:Hard-Disk:1', 'CIM:CD/DVD:1'][index]!]]),
     },
-    { name: 'CIM_SoftwareIdentity', keys: ['InstanceID'], instances: () => [software('Flash', AMT_VERSION), software('Netstack', AMT_VERSION), software('AMT', AMT_VERSION), software('Sku', '16392'), software('VendorID', '8086')] },
+    { name: 'CIM_SoftwareIdentity', keys: ['InstanceID'], instances: () => [software('Flash', faults.version), software('Netstack', faults.version), software('AMT', faults.version), software('Sku', '16392'), software('VendorID', '8086')] },
     { name: 'AMT_BootSettingData', keys: ['InstanceID'], instances: () => [bootOrder.settings()] },
     {
       name: 'AMT_BootCapabilities', keys: ['InstanceID'],
@@ -98,7 +97,7 @@ export function createClasses({ machineUuid, realm, power, bootOrder, faults, ho
     {
       // OSPowerSavingState is not there while the machine is off (mps#2278).
       name: 'IPS_PowerManagementService', keys: SERVICE_KEYS,
-      instances: () => [[['CreationClassName', 'IPS_PowerManagementService'], ['Name', 'Intel(r) AMT Power Management Service'], ...(power.actual() === 'on' ? [['OSPowerSavingState', faults.osSavesPower ? '3' : '2'] as const] : []), ['SystemCreationClassName', 'CIM_ComputerSystem'], ['SystemName', 'Intel(r) AMT']]],
+      instances: () => [[['CreationClassName', 'IPS_PowerManagementService'], ['Name', 'Intel(r) AMT Power Management Service'], ...(power.actual() === 'on' && !faults.osPowerSavingAbsent ? [['OSPowerSavingState', faults.osSavesPower ? '3' : '2'] as const] : []), ['SystemCreationClassName', 'CIM_ComputerSystem'], ['SystemName', 'Intel(r) AMT']]],
     },
     { name: 'CIM_ElementSettingData', keys: ['ManagedElement', 'SettingData'], instances: () => [[['IsNext', bootOrder.armed().role === 1 ? '3' : '2'], ['ManagedElement', HOST], ['SettingData', { resource: uriOf('CIM_BootConfigSetting'), selectors: { InstanceID: BOOT_CONFIGURATION } }]], currentScheme(faults)] },
     ...healthClasses({ faults, host }),

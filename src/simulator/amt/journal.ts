@@ -13,10 +13,11 @@ export interface PowerCommand {
 }
 
 export interface AmtCounts {
+  /** The last thousand. */
   readonly powerCommands: readonly PowerCommand[];
-  /** How often each value was asked for. */
+  /** How often each value was asked for, of all. */
   readonly byValue: Readonly<Record<number, number>>;
-  /** Other calls with credentials: `Get AMT_BootSettingData`, `Put AMT_BootSettingData`, `ChangeBootOrder` …, in order. */
+  /** Other calls with credentials: `Get AMT_BootSettingData`, `Put AMT_BootSettingData`, `ChangeBootOrder` …, in order: the last thousand. */
   readonly calls: readonly string[];
   readonly requests: number;
   readonly refusedLogins: number;
@@ -30,18 +31,20 @@ export interface Journal {
   loginRefused(): void;
   /** @returns what ends the request */
   requestBegins(): () => void;
+  inFlight(): number;
   counts(): AmtCounts;
   close(): void;
 }
 
 /** Calls remembered; a long-lived simulator must not grow. */
-const CALLS_KEPT = 10_000;
+const CALLS_KEPT = 1000;
 
 /** @param file JSON lines, one a power command, on the disk before it is answered */
 export function createJournal(file?: string): Journal {
   const handle = file === undefined ? null : openSync(file, 'a', 0o644);
   const powerCommands: PowerCommand[] = [];
   const calls: string[] = [];
+  const byValue: Record<number, number> = {};
   let [requests, refusedLogins, inFlight, maxInFlight] = [0, 0, 0, 0];
   const keep = <T>(list: T[], item: T): void => {
     list.push(item);
@@ -50,6 +53,7 @@ export function createJournal(file?: string): Journal {
   return {
     powerCommand(command) {
       keep(powerCommands, command);
+      byValue[command.value] = (byValue[command.value] ?? 0) + 1;
       if (handle === null) return;
       writeSync(handle, `${JSON.stringify(command)}\n`);
       fsyncSync(handle);
@@ -62,10 +66,9 @@ export function createJournal(file?: string): Journal {
       maxInFlight = Math.max(maxInFlight, inFlight);
       return () => void (inFlight -= 1);
     },
+    inFlight: () => inFlight,
     counts() {
-      const byValue: Record<number, number> = {};
-      for (const { value } of powerCommands) byValue[value] = (byValue[value] ?? 0) + 1;
-      return { powerCommands: [...powerCommands], byValue, calls: [...calls], requests, refusedLogins, maxInFlight };
+      return { powerCommands: [...powerCommands], byValue: { ...byValue }, calls: [...calls], requests, refusedLogins, maxInFlight };
     },
     close() {
       if (handle !== null) closeSync(handle);

@@ -1,7 +1,7 @@
 /** What each WS-Man action does: Identify, Get, Put, Enumerate, Pull, Release and the methods that matter. */
 import { instanceXml, referenceXml, type Answer, type AnswerWriter, type Property } from './answers.js';
 import type { BootOrder } from './boot-order.js';
-import { AMT_VERSION, referenceOf, type AmtClass } from './classes.js';
+import { referenceOf, type AmtClass } from './classes.js';
 import type { AmtFaults } from './faults.js';
 import { BOOT_CONFIGURATION, NS, uriOf } from './names.js';
 import type { PowerState } from './power-state.js';
@@ -73,7 +73,9 @@ export function createOperations({ classes, power, bootOrder, faults, write, now
     [`${uriOf('CIM_BootConfigSetting')}/ChangeBootOrder`](request) {
       const input = inputOf(request, 'ChangeBootOrder');
       if (!input) return { answer: write.fault(request, 'SchemaValidationError') };
-      const source = child(input, request.resource, 'Source');
+      const name = faults.lowerCaseSource ? 'source' : 'Source';
+      if (input.children.some((given) => given.name !== name)) return { answer: write.fault(request, 'SchemaValidationError') };
+      const source = child(input, request.resource, name);
       // Client control mode lets nobody set a source without consent; clearing is allowed.
       if (source && faults.ccmAccessDenied) return { answer: write.fault(request, 'AccessDenied') };
       return valued(request, 'ChangeBootOrder', () => {
@@ -143,7 +145,7 @@ export function createOperations({ classes, power, bootOrder, faults, write, now
 
   return {
     perform(request) {
-      if (child(request.body, NS.identity, 'Identify')) return { answer: write.identified(AMT_VERSION), call: 'Identify' };
+      if (child(request.body, NS.identity, 'Identify')) return { answer: write.identified(faults.version), call: 'Identify' };
       const { action, resource } = request;
       const known = classFor(resource);
       const named = (verb: string): string => `${verb} ${className(resource)}`;

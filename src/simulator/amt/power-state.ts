@@ -16,7 +16,7 @@ const INVALID_PARAMETER = 5;
 
 const VALUES = Object.fromEntries(Object.entries(POWER_NAMES).map(([value, name]) => [name, Number(value) as PowerValue])) as Record<PowerName, PowerValue>;
 
-/** Requests by the state in which they are available; 4, 7, 12 and 14 would need an agent in the operating system. */
+/** Requests by the state in which they are available. */
 const AVAILABLE: Readonly<Record<PowerName, readonly number[]>> = {
   on: [10, 8, 5, 11],
   'sleep-light': [2, 8],
@@ -26,16 +26,23 @@ const AVAILABLE: Readonly<Record<PowerName, readonly number[]>> = {
   'off-hard': [2],
 };
 
-const isOff = (power: PowerName): boolean => power === 'off-soft' || power === 'off-hard';
+/** Available while on, with an agent in the operating system. */
+const BY_AGENT = [4, 7, 14, 12];
+/** Refused while a redirection session is open; a reset is not. */
+const KEPT_BY_REDIRECTION = [5, 8, 12];
+
+export const isOff = (power: PowerName): boolean => power === 'off-soft' || power === 'off-hard';
 
 export interface PowerState {
   actual(): PowerName;
   /** What a read gets: stale while a change settles. Counts as one read. */
-  read(): { readonly value: PowerValue; readonly available: readonly number[] };
+  read(): { readonly value: number; readonly available: readonly number[] };
   /** RequestPowerStateChange. @returns its ReturnValue */
   request(value: number): number;
-  /** The button, or the operating system. */
+  /** The button, the mains, or the operating system. */
   press(power: PowerName): void;
+  /** When it last changed, milliseconds since the epoch; -Infinity before the first change. */
+  changedAt(): number;
 }
 
 export interface PowerStateDeps {
@@ -50,12 +57,14 @@ export interface PowerStateDeps {
 export function createPowerState({ initial, bootOrder, faults, now, effect }: PowerStateDeps): PowerState {
   let power = initial;
   let stale: { shown: PowerName; until: number; reads: number } | null = null;
+  let changedAt = Number.NEGATIVE_INFINITY;
 
   const settling = (): boolean => stale !== null && (now().getTime() < stale.until || stale.reads > 0);
 
   function change(to: PowerName): void {
     const from = power;
     power = to;
+    changedAt = now().getTime();
     if (isOff(from) && to === 'on') effect({ kind: 'on', boot: bootOrder.consume() });
     if (!isOff(from) && isOff(to)) effect({ kind: 'off' });
   }
@@ -63,24 +72,38 @@ export function createPowerState({ initial, bootOrder, faults, now, effect }: Po
   function obey(value: number): void {
     const shown = power;
     stale = { shown, until: now().getTime() + faults.lagMs, reads: faults.lagReads };
-    if (value === 8 && !faults.neverOff) change('off-soft');
-    if (value === 2 && !faults.neverOn) change('on');
-    if (value === 5 || value === 10) {
-      change('off-soft');
-      change('on');
+    switch (value) {
+      case 2:
+        return faults.neverOn ? undefined : change('on');
+      case 4:
+        return change('sleep-deep');
+      case 7:
+        return change('hibernate');
+      case 8:
+      case 12:
+        return faults.neverOff ? undefined : change('off-soft');
+      case 5:
+      case 10:
+      case 14:
+        change('off-soft');
+        change('on');
     }
   }
 
+  const available = (of: PowerName): readonly number[] => (of === 'on' && faults.osAgent ? [...AVAILABLE.on, ...BY_AGENT] : AVAILABLE[of]);
+
   return {
     actual: () => power,
+    changedAt: () => changedAt,
     read() {
       const shown = settling() ? stale!.shown : power;
       if (stale && stale.reads > 0) stale.reads -= 1;
-      return { value: VALUES[shown], available: AVAILABLE[shown] };
+      return { value: faults.readsAs ?? VALUES[shown], available: available(shown) };
     },
     request(value) {
       if (!Number.isInteger(value) || value < 1 || value > 17) return INVALID_PARAMETER;
-      if (settling() || !AVAILABLE[power].includes(value)) return NOT_NOW;
+      if (settling() || !available(power).includes(value)) return NOT_NOW;
+      if (faults.redirectionOpen && KEPT_BY_REDIRECTION.includes(value)) return NOT_NOW;
       obey(value);
       return ACCEPTED;
     },

@@ -1,34 +1,26 @@
 /** An Intel AMT, on plain HTTP or on TLS, that drives a simulated machine, with the faults of the field as switches. */
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SecureVersion } from 'node:tls';
 import { MetalflowError } from '../../domain/errors.js';
 import type { PowerName } from '../../domain/power.js';
 import type { Logger } from '../../telemetry/log.js';
 import { createAnswerWriter } from './answers.js';
 import { createBootOrder, type ArmedBoot } from './boot-order.js';
 import { createClasses } from './classes.js';
+import { createConnectionGate } from './connection-gate.js';
 import { createDigestGuard } from './digest-guard.js';
 import { NO_FAULTS, takeOne, type AmtFaults } from './faults.js';
 import { createJournal, type AmtCounts } from './journal.js';
 import { createOperations, requestedPower, type Performed } from './operations.js';
-import { createPowerState, type SimulatedMachine } from './power-state.js';
+import { openListener, type AmtTls } from './listener.js';
+import { createPowerState, isOff, type SimulatedMachine } from './power-state.js';
 import { readRequest } from './request.js';
+import { respell } from './spelling.js';
 import { sendLogonFailed, sendPage, sendSoap } from './wire.js';
 import { XmlProblem } from './xml.js';
 
-/** The wire of port 16993. A version below 1.2 is spoken as an old ME does: with the ciphers and key sizes of its time. */
-export interface AmtTls {
-  /** PEM. */
-  readonly key: string;
-  /** PEM. */
-  readonly cert: string;
-  readonly minVersion?: SecureVersion;
-  readonly maxVersion?: SecureVersion;
-}
+export type { AmtTls } from './listener.js';
 
 export interface AmtSimulatorOptions {
   /** Default 127.0.0.1. */
@@ -39,7 +31,7 @@ export interface AmtSimulatorOptions {
   readonly tls?: AmtTls;
   /** Default admin. */
   readonly username?: string;
-  /** Default `P@ssw0rd1!`. */
+  /** Default `P@ssw0rd1`. */
   readonly password?: string;
   /** Text form; answered as PlatformGUID. */
   readonly machineUuid: string;
@@ -52,8 +44,6 @@ export interface AmtSimulatorOptions {
   readonly now?: () => Date;
   /** Power commands are appended here as JSON lines, synchronously. */
   readonly journalFile?: string;
-  /** Answers in chunks (default) or with Content-Length. */
-  readonly chunked?: boolean;
   /** Overrides of AMT_BootSettingData, e.g. what a careless tool left behind. */
   readonly bootSettings?: Readonly<Record<string, string>>;
 }
@@ -63,12 +53,15 @@ export interface AmtSimulator {
   readonly port: number;
   /** `http://host:port/wsman`, with TLS `https:` */
   readonly url: string;
-  /** Merges; resolves when the listener is as `unreachable` says. */
+  readonly machineUuid: string;
+  /** Merges; resolves when the listener is as `unreachable` and `powerLost` say. */
   setFaults(change: Partial<AmtFaults>): Promise<void>;
+  /** A copy. */
+  faults(): AmtFaults;
   counts(): AmtCounts;
   /** What the machine really is, whatever a read would show. */
   power(): PowerName;
-  /** A person presses the button. Uses up what is armed, as any boot does. */
+  /** A person presses the button. Uses up what is armed, as any boot does. @throws MetalflowError `request_refused` without mains */
   setPower(power: PowerName): void;
   armed(): ArmedBoot;
   /** Resolves when all power effects so far have been carried out. */
@@ -81,14 +74,14 @@ const LARGEST_REQUEST = 64 * 1024;
 
 /** @throws MetalflowError `port_in_use` when it cannot listen */
 export async function startAmtSimulator(options: AmtSimulatorOptions): Promise<AmtSimulator> {
-  const { machineUuid, power: machine, log, now = (): Date => new Date(), chunked = true, host = '127.0.0.1' } = options;
+  const { machineUuid, power: machine, log, now = (): Date => new Date(), host = '127.0.0.1' } = options;
   const faults: AmtFaults = { ...NO_FAULTS, ...options.faults };
-  if (faults.unreachable) throw new MetalflowError('setting_invalid', { name: 'faults.unreachable', why: 'set it after the start: a simulator takes its port first' });
+  if (isGone(faults)) throw new MetalflowError('setting_invalid', { name: 'faults', why: 'set unreachable and powerLost after the start: a simulator takes its port first' });
   const realm = createHash('md5').update(machineUuid).digest('hex').toUpperCase();
   const journal = createJournal(options.journalFile);
   const write = createAnswerWriter();
-  const bootOrder = createBootOrder(options.bootSettings);
-  const guard = createDigestGuard({ username: options.username ?? 'admin', password: options.password ?? 'P@ssw0rd1!', realm, faults });
+  const bootOrder = createBootOrder({ faults, initial: options.bootSettings });
+  const guard = createDigestGuard({ username: options.username ?? 'admin', password: options.password ?? 'P@ssw0rd1', realm, faults });
 
   // The machine obeys in order, however long each step takes it; AMT does not wait for it.
   let effects: Promise<void> = Promise.resolve();
@@ -102,14 +95,17 @@ export async function startAmtSimulator(options: AmtSimulatorOptions): Promise<A
   });
   const operations = createOperations({ classes: createClasses({ machineUuid, realm, power, bootOrder, faults, host }), power, bootOrder, faults, write, now });
 
+  const gate = createConnectionGate({ faults, now, isOff: () => isOff(power.actual()), changedAt: () => power.changedAt() });
+
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (gate.requested() === 'lost' || (faults.oneAtATime && journal.inFlight() > 1)) return void response.destroy();
     const body = await readAll(request);
     if (body === null) return void response.destroy();
-    if (request.url?.replace(/^https?:\/\/[^/]+/, '') !== '/wsman') return sendPage(response, 404, 'Not found', 'There is nothing here.');
-    if (request.method !== 'POST') return sendPage(response, 405, 'Method not allowed', 'Use POST.');
+    if (request.url?.replace(/^https?:\/\/[^/]+/, '') !== '/wsman') return sendPage(response, 404, 'Not found', 'There is nothing here.', faults);
+    if (request.method !== 'POST') return sendPage(response, 405, 'Method not allowed', 'Use POST.', faults);
     if (!guard.admits({ method: 'POST', authorization: request.headers.authorization, body })) {
       if (request.headers.authorization) journal.loginRefused();
-      return sendLogonFailed(response, guard.challenge());
+      return sendLogonFailed(response, guard.challenge(), faults);
     }
     const text = body.toString('utf8');
     if (takeOne(faults, 'dropBefore')) {
@@ -123,8 +119,8 @@ export async function startAmtSimulator(options: AmtSimulatorOptions): Promise<A
     journal.call(performed.call);
     log.debug({ call: performed.call, power: performed.power }, 'asked');
     if (lost) return void response.destroy();
-    if (faults.answerDelayMs > 0) await sleep(faults.answerDelayMs);
-    if (!faults.silent && !response.destroyed) sendSoap(response, performed.answer, chunked, faults.answerAs);
+    if (faults.answerDelayMs > 0) await delay(response, faults.answerDelayMs);
+    if (!faults.silent && !response.destroyed) sendSoap(response, { status: performed.answer.status, xml: respell(performed.answer.xml, faults) }, faults);
   }
 
   function perform(text: string): Performed {
@@ -147,72 +143,54 @@ export async function startAmtSimulator(options: AmtSimulatorOptions): Promise<A
     }
   }
 
-  const sockets = new Set<Socket>();
-  const server = createWire(options.tls, (request, response) => {
-    const ended = journal.requestBegins();
-    response.once('close', ended);
-    serve(request, response).catch((error: unknown) => {
-      log.debug({ err: error }, 'connection failed');
-      response.destroy();
-    });
+  const listener = await openListener({
+    host, port: options.port ?? 0, tls: options.tls, connected: () => gate.connected(),
+    serve(request, response) {
+      const ended = journal.requestBegins();
+      response.once('close', ended);
+      serve(request, response).catch((error: unknown) => {
+        log.debug({ err: error }, 'connection failed');
+        response.destroy();
+      });
+    },
   });
-  server.maxConnections = 64;
-  server.on('connection', (socket) => {
-    if (takeOne(faults, 'sleepFirstN')) return void socket.destroy();
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    socket.on('error', () => socket.destroy());
-  });
-  server.on('clientError', (_error, socket) => void socket.destroy());
-
-  await listen(server, host, options.port ?? 0);
-  const { port } = server.address() as AddressInfo;
-
-  async function stopListening(): Promise<void> {
-    if (!server.listening) return;
-    const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  }
+  const { port } = listener;
 
   return {
     host,
     port,
     url: `${options.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}/wsman`,
+    machineUuid,
     async setFaults(change) {
+      const lost = change.powerLost === true && !faults.powerLost;
       Object.assign(faults, change);
-      if (faults.unreachable) await stopListening();
-      else if (!server.listening) await listen(server, host, port);
+      if (lost) power.press('off-hard');
+      await listener.set(isGone(faults) ? 'shut' : 'open');
     },
+    faults: () => ({ ...faults }),
     counts: () => journal.counts(),
     power: () => power.actual(),
-    setPower: (to) => power.press(to),
+    setPower(to) {
+      if (faults.powerLost) throw new MetalflowError('request_refused', { request: to, state: 'powerLost', why: 'the machine has no mains' });
+      power.press(to);
+    },
     armed: () => bootOrder.armed(),
     settled: () => effects,
     async close() {
-      await stopListening();
+      await listener.set('shut');
       journal.close();
     },
   };
 }
 
-function createWire(tls: AmtTls | undefined, serve: RequestListener): Server {
-  const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 5_000 };
-  if (!tls) return createServer(limits, serve);
-  const old = tls.minVersion === 'TLSv1' || tls.minVersion === 'TLSv1.1';
-  return createTlsServer({ ...limits, ...tls, handshakeTimeout: 10_000, ...(old && { ciphers: 'DEFAULT:@SECLEVEL=0' }) }, serve);
+/** Ends early when nobody waits for the answer any more. */
+async function delay(response: ServerResponse, ms: number): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  if (!response.destroyed) await sleep(ms, undefined, { signal: gone.signal }).catch(() => undefined);
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const refused = (error: NodeJS.ErrnoException): void => reject(new MetalflowError('port_in_use', { what: 'the AMT simulator', address: `${host}:${port}`, why: error.code ?? error.message }));
-    server.once('error', refused);
-    server.listen(port, host, () => {
-      server.off('error', refused);
-      resolve();
-    });
-  });
-}
+const isGone = ({ unreachable, powerLost }: AmtFaults): boolean => unreachable || powerLost;
 
 /** null when it is too large; the rest is then not read. */
 async function readAll(request: IncomingMessage): Promise<Buffer | null> {
