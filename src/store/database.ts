@@ -1,46 +1,16 @@
 /** Opens the store: SQLite embedded, PostgreSQL shared. One door, the same queries. */
-import { CompiledQuery, Kysely, Migrator, PostgresDialect, SqliteDialect, SqliteDriver, type DatabaseConnection, type Driver, type Transaction } from 'kysely';
-import SqliteFile from 'libsql';
+import { Kysely, Migrator, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { MetalflowError } from '../domain/errors.js';
 import type { Schema } from './schema.js';
 import * as first from './migrations/0001-first.js';
 import * as deviceMetadata from './migrations/0003-device-metadata.js';
+import { SharedFileDialect } from './sqlite.js';
 
 export type Db = Kysely<Schema>;
 export type Tx = Transaction<Schema>;
 
 const MIGRATIONS = { '0001-first': first, '0003-device-metadata': deviceMetadata };
-
-/** Several processes share the file: a transaction takes the write lock at its start, not in its middle, where it would fail. */
-class ImmediateSqliteDriver extends SqliteDriver {
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
-  }
-}
-
-class ImmediateSqliteDialect extends SqliteDialect {
-  readonly #open: () => unknown;
-  constructor(open: () => unknown) {
-    super({ database: async () => open() as never });
-    this.#open = open;
-  }
-  override createDriver(): Driver {
-    return new ImmediateSqliteDriver({ database: async () => this.#open() as never });
-  }
-}
-
-function openSqlite(file: string): unknown {
-  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const database = new SqliteFile(file);
-  database.pragma('journal_mode = WAL');
-  // Committed means on the disk: a report is answered OK only then.
-  database.pragma('synchronous = FULL');
-  database.pragma('busy_timeout = 10000');
-  return database;
-}
 
 /**
  * @param url `sqlite:<path>` or `postgres://…`
@@ -48,7 +18,7 @@ function openSqlite(file: string): unknown {
  */
 export async function openDatabase(url: string): Promise<Db> {
   const dialect = url.startsWith('sqlite:')
-    ? new ImmediateSqliteDialect(() => openSqlite(url.slice('sqlite:'.length)))
+    ? new SharedFileDialect(url.slice('sqlite:'.length))
     : new PostgresDialect({ pool: new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 5000 }) });
   const db = new Kysely<Schema>({ dialect });
   try {
