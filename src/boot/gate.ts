@@ -7,7 +7,7 @@ import { within } from './patience.js';
 import { plainAddress } from './sender.js';
 
 /** Every reason a decision can carry; few and fixed, so that they can label a metric. */
-export const BOOT_WHYS = ['permission_leased', 'permission_expired', 'no_permission', 'waits_for_request', 'unknown_device', 'store_unavailable'] as const;
+export const BOOT_WHYS = ['permission_leased', 'permission_expired', 'no_permission', 'waits_for_request', 'unknown_device', 'address_of_earlier_boot', 'store_unavailable'] as const;
 export type BootWhy = (typeof BOOT_WHYS)[number];
 
 /** A firmware asks again after about a second and gives up after a few; the store has to be quicker or is taken as away. */
@@ -56,7 +56,11 @@ export function createBootGate({ directory, unknownMac, now, log, count, lookupM
     try {
       // A MAC that is named but unknown is unknown: its sender's address may belong to another device by now.
       const find = async (): Promise<BootSubject | null> => (request.mac ? directory.byMac(request.mac) : directory.byAddress(plainAddress(request.sender)));
-      return decideBoot(await within(lookupMs, find), unknownMac, now());
+      const subject = await within(lookupMs, find);
+      // The first program is the same for every machine, and asks for its script by its own MAC. A script or a kernel given to the
+      // machine that has the address now would boot it as another, and tell the other's run that it was seen.
+      if (subject?.byEarlierBoot && request.artefact !== 'binary') return UNKNOWN[unknownMac]('address_of_earlier_boot');
+      return decideBoot(subject, unknownMac, now());
     } catch (error) {
       log.warn({ code: isMetalflowError(error) ? error.code : 'unexpected', reason: error instanceof Error ? error.message : String(error) }, 'the store did not answer the boot gate');
       return { kind: 'boot-disk', subject: null, why: 'store_unavailable' satisfies BootWhy };

@@ -10,6 +10,7 @@ import type { Logger } from '../telemetry/log.js';
 import { createDigests } from './assets/digests.js';
 import { sendFile, type Caching } from './assets/send.js';
 import { createBootFiles, type BootFiles } from './files.js';
+import type { BootWhy } from './gate.js';
 import { bootDiskScript, netbootScript } from './ipxe/scripts.js';
 import type { NodeMac } from './ipxe/script.js';
 import { within } from './patience.js';
@@ -20,13 +21,14 @@ import { readName } from './tftp/names.js';
 /** How a node's own programs name their MAC; iPXE uses the query `mac`. */
 export const BOOT_MAC_HEADER = 'x-metalflow-boot-mac';
 const STORE_MS = 1500;
+const UNKNOWN_DEVICE: BootWhy = 'unknown_device';
 const RECORD_TRIES = 3;
 const RECORD_AGAIN_MS = 200;
 const MOST_CONNECTIONS = 4096;
 
 export interface BootHttpDeps {
   readonly gate: BootGate;
-  readonly directory: Pick<BootDirectory, 'rememberSender' | 'recordBootSeen'>;
+  readonly directory: Pick<BootDirectory, 'rememberSender' | 'forgetSender' | 'recordBootSeen'>;
   readonly settings: BootSettings;
   /** Folder of the netboot system and, below `images/`, of class images. */
   readonly assetsDir: string;
@@ -89,8 +91,7 @@ export function createBootHttp({ gate, directory, settings, assetsDir, binaries,
     const sender = senderOf(request);
     const decision = await gate.decide({ artefact: 'script', mac: mac.kind === 'known' ? mac.mac : null, sender, path: request.url.split('?')[0]! });
     if (decision.kind === 'silent') throw new MetalflowError('route_not_found', { route: 'such script' });
-    // Only for a device we know: a stranger must not fill the store with addresses.
-    if (decision.subject && mac.kind === 'known') await remember(mac.mac, sender);
+    if (mac.kind === 'known') await remember(mac.mac, sender, decision);
     return reply.type('text/plain; charset=utf-8').header('cache-control', 'no-store').send(await scriptFor(decision, mac));
   }
 
@@ -120,9 +121,11 @@ export function createBootHttp({ gate, directory, settings, assetsDir, binaries,
     }
   }
 
-  async function remember(mac: string, sender: string): Promise<void> {
+  /** Only a device we know: a stranger must not fill the store with addresses, but no longer speaks as who had this one before. */
+  async function remember(mac: string, sender: string, { subject, why }: BootDecision): Promise<void> {
     try {
-      await within(STORE_MS, () => directory.rememberSender(mac, sender));
+      if (subject) await within(STORE_MS, () => directory.rememberSender(mac, sender));
+      else if (why === UNKNOWN_DEVICE) await within(STORE_MS, () => directory.forgetSender(sender));
     } catch (error) {
       // The boot goes on: only requests without a MAC need the address.
       log.warn({ mac, sender, reason: (error as Error).message }, 'the sender of a boot request is not remembered');

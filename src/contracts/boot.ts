@@ -19,6 +19,11 @@ export interface BootSubject {
   readonly state: LifecycleState;
   readonly systemUuid: string | null;
   readonly permission: Permission | null;
+  /**
+   * Only an address that named this device before the boot attempt that is open now (or long ago, when none is) says that it asks: the
+   * address may be another machine's by now.
+   */
+  readonly byEarlierBoot?: true;
 }
 
 /** The store, seen from the boot plane. Any method may throw `store_unavailable`; the answer then is "boot your disk". */
@@ -26,8 +31,10 @@ export interface BootDirectory {
   byMac(mac: string): Promise<BootSubject | null>;
   /** NetBox's address of an interface, or the address of the last request that named a MAC. IPv4 text, no `::ffff:`. */
   byAddress(address: string): Promise<BootSubject | null>;
-  /** Remembers which MAC spoke from an address; repeats cost nothing. */
+  /** Remembers which MAC spoke from an address: of a declared MAC its newest address, so there are never more rows than declared MACs. */
   rememberSender(mac: string, address: string): Promise<void>;
+  /** A MAC that nobody declared speaks from the address: whoever spoke from it before does so no more. */
+  forgetSender(address: string): Promise<void>;
   /** Records that the gate served this attempt its script; the first time only, it becomes a `boot-seen` in the outbox. */
   recordBootSeen(bootAttempt: string): Promise<void>;
 }

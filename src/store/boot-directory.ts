@@ -11,6 +11,8 @@ import { post } from './outbox.js';
 
 /** A sender's MAC is remembered for this long: addresses are leased again to other machines. */
 const SENDER_SECONDS = 3600;
+/** What was named longer ago than a boot takes is from an earlier one. */
+const BOOT_SECONDS = 600;
 
 export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: Db; now: () => Date; woken: () => void; crash?: CrashPoint }): BootDirectory {
   async function subject(deviceId: string): Promise<BootSubject | null> {
@@ -30,6 +32,13 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
     return row ? subject(row.device_id) : null;
   }
 
+  const ago = (seconds: number): string => new Date(now().getTime() - seconds * 1000).toISOString();
+
+  async function isEarlierBoot(at: string, { permission }: BootSubject): Promise<boolean> {
+    const attempt = permission && (await db.selectFrom('boot_attempt').select('opened_at').where('id', '=', permission.bootAttempt).executeTakeFirst());
+    return at < (attempt?.opened_at ?? ago(BOOT_SECONDS));
+  }
+
   const guarded = <A extends unknown[], R>(work: (...args: A) => Promise<R>) => async (...args: A): Promise<R> => {
     try {
       return await work(...args);
@@ -45,13 +54,23 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
       if (rows.length === 1) return subject(rows[0]!.device_id);
       // Two devices with one address: neither may be guessed.
       if (rows.length > 1) return null;
-      const since = new Date(now().getTime() - SENDER_SECONDS * 1000).toISOString();
-      const sender = await db.selectFrom('sender').select('mac').where('address', '=', address).where('at', '>=', since).executeTakeFirst();
-      return sender ? byMac(sender.mac) : null;
+      const sender = await db.selectFrom('sender').select(['mac', 'at']).where('address', '=', address).where('at', '>=', ago(SENDER_SECONDS)).executeTakeFirst();
+      const found = sender ? await byMac(sender.mac) : null;
+      return found && (await isEarlierBoot(sender!.at, found)) ? { ...found, byEarlierBoot: true } : found;
     }),
     rememberSender: guarded(async (mac, address) => {
+      if (!(await db.selectFrom('device_mac').select('mac').where('mac', '=', mac).executeTakeFirst())) return;
       const values = { mac, at: now().toISOString() };
-      await db.insertInto('sender').values({ address, ...values }).onConflict((c) => c.column('address').doUpdateSet(values)).execute();
+      await db.transaction().execute(async (tx) => {
+        // The address it had before is free for another machine.
+        await tx.deleteFrom('sender').where('mac', '=', mac).where('address', '!=', address).execute();
+        await tx.insertInto('sender').values({ address, ...values }).onConflict((c) => c.column('address').doUpdateSet(values)).execute();
+      });
+    }),
+    forgetSender: guarded(async (address) => {
+      // Looked for first: a stranger that asks again and again must not keep the store writing.
+      const held = await db.selectFrom('sender').select('mac').where('address', '=', address).executeTakeFirst();
+      if (held) await db.deleteFrom('sender').where('address', '=', address).execute();
     }),
     recordBootSeen: guarded(async (bootAttempt) => {
       const attempt = await db.selectFrom('boot_attempt').select(['device_id', 'run']).where('id', '=', bootAttempt).executeTakeFirst();

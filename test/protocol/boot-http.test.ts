@@ -82,6 +82,20 @@ describe('the script of a node', () => {
     expect((await server.ask('/auto.ipxe', { from: '10.0.0.6' })).body).toBe(DISK);
   });
 
+  test('by sender alone is no longer found once a stranger has spoken from that address', async () => {
+    const server = plane();
+    await server.ask(scriptOf(MAC), { from: '10.0.0.5' });
+    await server.ask(scriptOf('02:00:00:00:00:99'), { from: '10.0.0.5' });
+    expect((await server.ask('/auto.ipxe', { from: '10.0.0.5' })).body).toBe(DISK);
+  });
+
+  test('is not given, and no boot recorded, to a machine that has the address from an earlier boot of another', async () => {
+    directory.devices.set(MAC, permitted({ byEarlierBoot: true }));
+    directory.addresses.set('10.0.0.5', MAC);
+    expect((await plane().ask('/auto.ipxe', { from: '10.0.0.5' })).body).toBe(DISK);
+    expect(directory.seen).toEqual([]);
+  });
+
   test('is nothing that a proxy nobody trusts can ask for another node', async () => {
     directory.addresses.set('10.0.0.5', MAC);
     expect((await plane({ trustedProxies: [] }).ask('/auto.ipxe', { from: '10.0.0.5' })).body).toBe(DISK);

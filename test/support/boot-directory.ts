@@ -33,6 +33,10 @@ export function fakeBootDirectory(devices: Readonly<Record<string, BootSubject>>
       await guard();
       directory.addresses.set(address, mac);
     },
+    async forgetSender(address) {
+      await guard();
+      directory.addresses.delete(address);
+    },
     async recordBootSeen(bootAttempt) {
       await guard();
       directory.seen.push(bootAttempt);

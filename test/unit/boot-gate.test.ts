@@ -45,6 +45,16 @@ describe('the gate', () => {
     expect(await gateOver(directory).decide(request({ mac: '02:00:00:00:00:99' }))).toMatchObject({ kind: 'boot-disk', why: 'unknown_device' });
   });
 
+  test.each<[UnknownMacPolicy, string]>([['menu', 'wait-menu'], ['disk', 'boot-disk'], ['silent', 'silent']])('under policy %s gives a machine whose address another one had in an earlier boot the first program, and else %s', async (unknownMac, otherwise) => {
+    const directory = fakeBootDirectory({ [MAC]: permitted({ byEarlierBoot: true }) });
+    directory.addresses.set('10.0.0.5', MAC);
+    const gate = createBootGate({ directory, unknownMac, now: () => NOW, log: silentLogger() });
+    expect(await gate.decide(request({ mac: null, artefact: 'binary' }))).toMatchObject({ kind: 'run-boot' });
+    for (const artefact of ['script', 'asset'] as const) {
+      expect(await gate.decide(request({ mac: null, artefact }))).toEqual({ kind: otherwise, subject: null, why: 'address_of_earlier_boot' });
+    }
+  });
+
   test.each(['fails', 'hangs'] as const)('answers boot-disk when the store %s', async (mode) => {
     const directory = fakeBootDirectory({ [MAC]: permitted() });
     directory.mode = mode;

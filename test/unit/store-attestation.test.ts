@@ -190,6 +190,34 @@ describe('who asks', () => {
     bench.pass(3601);
     expect(await bench.store.boot.byAddress('10.0.9.9')).toBeNull();
   });
+  test('by a MAC that it named before this boot attempt, or longer ago than a boot takes, may be another machine by now', async () => {
+    const { boot, attempts, permissions } = bench.store;
+    await boot.rememberSender(MAC, '10.0.9.9');
+    expect(await boot.byAddress('10.0.9.9')).not.toHaveProperty('byEarlierBoot');
+    bench.pass(601);
+    expect(await boot.byAddress('10.0.9.9')).toMatchObject({ deviceId: '7', byEarlierBoot: true });
+    await boot.rememberSender(MAC, '10.0.9.9');
+    bench.pass(1);
+    const ref = await bench.begin();
+    const { bootAttempt } = await attempts.open(ref);
+    await permissions.lease(ref, bootAttempt, 300);
+    expect(await boot.byAddress('10.0.9.9')).toMatchObject({ permission: { bootAttempt }, byEarlierBoot: true });
+    await boot.rememberSender(MAC, '10.0.9.9');
+    expect(await boot.byAddress('10.0.9.9')).not.toHaveProperty('byEarlierBoot');
+    // What NetBox declares needs no memory.
+    expect(await boot.byAddress('10.0.1.7')).not.toHaveProperty('byEarlierBoot');
+  });
+  test('is remembered once a MAC, at its newest address, for declared MACs only: the table has never more rows than there are MACs', async () => {
+    const { boot } = bench.store;
+    for (let host = 1; host <= 50; host++) {
+      await boot.rememberSender(MAC, `10.0.9.${host}`);
+      await boot.rememberSender(`02:00:00:00:00:${host + 10}`, `10.0.8.${host}`);
+    }
+    expect(await bench.db.selectFrom('sender').select(['mac', 'address']).execute()).toEqual([{ mac: MAC, address: '10.0.9.50' }]);
+    expect(await boot.byAddress('10.0.9.49')).toBeNull();
+    await boot.forgetSender('10.0.9.50');
+    expect(await boot.byAddress('10.0.9.50')).toBeNull();
+  });
   test('of two devices with one address neither is guessed', async () => {
     await bench.declare({ id: '8', name: 'node-8', macs: ['02:00:00:00:00:08'] });
     await bench.store.boot.rememberSender(MAC, '10.0.1.7');
