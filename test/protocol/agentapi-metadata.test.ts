@@ -84,8 +84,10 @@ describe("EC2's tree", () => {
 
   test.each<[path: string, text: string]>([
     ['/', '2009-04-04\nlatest'],
-    ['/latest', 'meta-data/\nuser-data'],
-    ['/2009-04-04', 'meta-data/\nuser-data'],
+    ['/latest', 'dynamic/\nmeta-data/\nuser-data'],
+    ['/2009-04-04', 'dynamic/\nmeta-data/\nuser-data'],
+    ['/latest/dynamic/instance-identity', 'document'],
+    ['/latest/dynamic/instance-identity/document', JSON.stringify({ version: '2017-09-30', instanceId: `${uuidOf(5)}-3`, availabilityZone: 'ams1', region: 'ams1', privateIp: '10.0.0.5' }, null, 2)],
     ['/latest/meta-data', TOP],
     ['/latest/meta-data/instance-id', `${uuidOf(5)}-3`],
     ['/latest/meta-data/hostname', 'node-5'],
@@ -136,7 +138,7 @@ describe("EC2's tree", () => {
 
   test.each([
     '/latest/meta-data/constructor', '/latest/meta-data/__proto__/x', '/latest/meta-data/hostname/x', '/latest/meta-data/public-keys/3/openssh-key', '/latest/meta-data/%2e%2e/%2e%2e/etc/passwd',
-    '/latest/user-data/x', '/latest/vendor-data', '/latest/network-config', '/latest/dynamic', '/2021-03-23/meta-data/instance-id', '/2008-02-01/meta-data/hostname', '/latest/api/token',
+    '/latest/user-data/x', '/latest/vendor-data', '/latest/network-config', '/latest/dynamic/fws', '/2021-03-23/meta-data/instance-id', '/2008-02-01/meta-data/hostname', '/latest/api/token',
   ])('%s is not there', async (path) => {
     const { ask } = await openMetadata();
     expect(await ask('127.0.0.5', path)).toMatchObject({ status: 404, json: { code: 'route_not_found' } });

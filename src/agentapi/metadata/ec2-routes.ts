@@ -9,7 +9,7 @@ import { normalizeAddress, senderOf } from '../sender.js';
 import type { SenderLimit } from '../sender-limit.js';
 import type { Asker, Askers } from './asker.js';
 import type { Documents } from './documents.js';
-import { findNode, metaDataTree, textOf } from './ec2-tree.js';
+import { dynamicTree, findNode, metaDataTree, textOf, type Ec2Directory } from './ec2-tree.js';
 import { readTtl, type ImdsTokens } from './imds-token.js';
 
 export const VERSIONS = ['2009-04-04', 'latest'] as const;
@@ -29,6 +29,11 @@ const querystring = z.object({ code: z.string().min(1).max(512).optional() });
 const isForwarded = (request: FastifyRequest): boolean =>
   request.headers['x-forwarded-for'] !== undefined && normalizeAddress(request.ip) === normalizeAddress(request.socket.remoteAddress ?? '');
 
+function below(root: Ec2Directory, path: readonly string[]): string | null {
+  const node = findNode(root, path);
+  return node === null ? null : textOf(node);
+}
+
 export function addEc2Routes(server: HttpServer, { askers, documents, tokens, issued }: Ec2RoutesDeps): void {
   const routes = server.withTypeProvider<ZodTypeProvider>();
 
@@ -36,11 +41,9 @@ export function addEc2Routes(server: HttpServer, { askers, documents, tokens, is
   async function answer(asker: Asker, path: readonly string[]): Promise<string | null> {
     const [first, ...rest] = path;
     switch (first) {
-      case undefined: return (await documents.names(asker)).map((name) => (name === 'meta-data' ? 'meta-data/' : name)).join('\n');
-      case 'meta-data': {
-        const node = findNode(metaDataTree(asker.subject), rest);
-        return node === null ? null : textOf(node);
-      }
+      case undefined: return ['dynamic/', ...(await documents.names(asker)).map((name) => (name === 'meta-data' ? 'meta-data/' : name))].join('\n');
+      case 'meta-data': return below(metaDataTree(asker.subject), rest);
+      case 'dynamic': return below(dynamicTree(asker.subject), rest);
       case 'user-data':
       case 'vendor-data':
       case 'network-config': return rest.length > 0 ? null : documents.read(asker, first);

@@ -68,6 +68,12 @@ export function metaDataTree(subject: MetadataSubject): Ec2Directory {
   });
 }
 
+/** `dynamic/`: the identity document, as JSON and unsigned; cloud-init takes the instance-id from it where firmware says EC2. */
+export function dynamicTree(subject: MetadataSubject): Ec2Directory {
+  const document = { version: '2017-09-30', instanceId: subject.instanceId, availabilityZone: subject.site, region: subject.site, privateIp: addressesOf(subject).localIpv4 };
+  return directory({ 'instance-identity': directory({ document: JSON.stringify(document, null, 2) }) });
+}
+
 /** @param path names from the root down, none of them empty; null where nothing is there */
 export function findNode(root: Ec2Directory, path: readonly string[]): Ec2Node | null {
   return path.reduce<Ec2Node | null>((at, name) => (at === null || typeof at === 'string' ? null : at.entries.get(name) ?? null), root);

@@ -37,10 +37,10 @@ export function addNoCloudRoutes(server: HttpServer, { askers, documents }: { as
     routes.get(`/nocloud/:id/:document${slash}`, { exposeHeadRoute: false, schema: { querystring } }, async (request, reply) => {
       const { document } = request.params as { document: string };
       const asker = await asks(request);
-      const text = isDocument(document) ? await documents.read(asker, document) : null;
-      if (text === null) throw new MetalflowError('route_not_found', { route: `NoCloud document ${document.slice(0, 100)}` });
+      if (!isDocument(document)) throw new MetalflowError('route_not_found', { route: `NoCloud document ${document.slice(0, 100)}` });
       void reply.type('text/plain; charset=utf-8');
-      return text;
+      // One that the node has not is empty: for a 404 cloud-init asks eleven times, a second apart, at each boot.
+      return (await documents.read(asker, document)) ?? '';
     });
   }
 }
