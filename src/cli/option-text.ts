@@ -1,4 +1,5 @@
 /** The text of an option, read; what cannot be read is wrong use (exit 2). */
+import { isIPv4 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { parseMac } from '../domain/mac.js';
 import { parseUuid } from '../domain/uuid.js';
@@ -17,6 +18,19 @@ function hostPortOf(text: string): { host: string; port: number } | null {
   return number ? { host: text.slice(0, colon).replace(/^\[(.*)\]$/, '$1'), port: number } : null;
 }
 
+function networkOf(text: string): { network: string; prefix: number } | null {
+  const [network = '', prefix = '', ...rest] = text.split('/');
+  return isIPv4(network) && /^([1-9]|[12]\d|30)$/.test(prefix) && rest.length === 0 ? { network, prefix: Number(prefix) } : null;
+}
+
+function rangeOf(text: string): { from: string; to: string } | null {
+  const [from = '', to = '', ...rest] = text.split('-');
+  return isIPv4(from) && isIPv4(to) && rest.length === 0 ? { from, to } : null;
+}
+
+export const ipv4 = read((text) => (isIPv4(text) ? text : null), 'no IPv4 address');
+export const ipv4Network = read(networkOf, 'no IPv4 network (10.0.0.0/24, at most /30)');
+export const ipv4Range = read(rangeOf, 'no range of IPv4 addresses (10.0.0.100-10.0.0.200)');
 export const uuid = read(parseUuid, 'no machine UUID');
 export const mac = read(parseMac, 'no MAC address');
 export const port = read(portOf, 'no port (0 to 65535)');

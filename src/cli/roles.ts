@@ -45,6 +45,27 @@ export interface SimulateNodeOptions {
   readonly amt: SimulateAmtOptions;
 }
 
+export const DHCP_SERVERS = ['kea', 'dnsmasq'] as const;
+export type DhcpServer = (typeof DHCP_SERVERS)[number];
+
+/** null: as the settings have it, or left to the site. */
+export interface DhcpConfigOptions {
+  readonly server: DhcpServer;
+  /** IPv4. */
+  readonly serverAddress: string | null;
+  readonly subnet: { readonly network: string; readonly prefix: number } | null;
+  readonly pool: { readonly from: string; readonly to: string } | null;
+}
+
+export interface PrintedDhcpConfig {
+  /** The whole text, as the server reads it. */
+  readonly config: string;
+  /** How many devices have a boot file of their own in it. */
+  readonly devices: number;
+  /** What is printed and will not work as it is. */
+  readonly warnings: readonly string[];
+}
+
 /**
  * Every role runs until SIGINT or SIGTERM and resolves when it has stopped; what keeps it from starting is thrown as a
  * MetalflowError.
@@ -60,4 +81,6 @@ export interface Roles {
   simulateNode(options: SimulateNodeOptions): Promise<void>;
   /** Looks, changes nothing, throws nothing. */
   doctor(config: Config): Promise<DoctorCheck[]>;
+  /** Reads the store. @throws dhcp_config_unprintable, store_unavailable */
+  dhcpConfig(config: Config, options: DhcpConfigOptions): Promise<PrintedDhcpConfig>;
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import type { Config, ConfigRole } from '../config/index.js';
 import { MetalflowError } from '../domain/errors.js';
+import { addDhcpCommands } from './dhcp-commands.js';
 import { addDoctorCommand } from './doctor.js';
 import { addNodeCommands } from './node-commands.js';
 import { createOperatorClient, type OperatorClient } from './operator-client.js';
@@ -54,6 +55,7 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<Ex
     .showHelpAfterError('(--help says how)');
   addRoleCommands(program, { roles: deps.roles, config: deps.readConfig });
   addNodeCommands(program, { terminal, client, exit });
+  addDhcpCommands(program, { terminal, roles: deps.roles, config: deps.readConfig });
   addDoctorCommand(program, { terminal, roles: deps.roles, config: deps.readConfig, exit });
 
   try {

@@ -69,6 +69,7 @@ export const SETTING_GROUPS = {
     site: { name: 'METALFLOW_SITE', of: 'site this worker reaches nodes of (NetBox slug); names its task queue', default: 'default', parse: slug },
     unknownMac: { name: 'METALFLOW_UNKNOWN_MAC', of: 'what a MAC that no device declares is answered: menu, disk or silent', default: 'disk', parse: oneOf(UNKNOWN_MAC_POLICIES) },
     metadataTokens: { name: 'METALFLOW_METADATA_TOKENS', of: "whether the metadata that a node's address alone may read need an IMDSv2 token too: optional or required (NoCloud clients can send none and then need the install code); a secret always needs the session token or the install code", default: 'optional', parse: oneOf(METADATA_TOKEN_POLICIES) },
+    proxyDhcp: { name: 'METALFLOW_PROXY_DHCP', of: 'answer PXE and UEFI HTTP firmware beside a DHCP server that gives the addresses: on or off; see docs/dhcp.md', default: 'off', parse: oneOf(['on', 'off']) },
     imageMaxBytes: { name: 'METALFLOW_IMAGE_MAX_BYTES', of: 'largest image, in bytes as fetched', default: '68719476736', parse: wholeNumber(1, Number.MAX_SAFE_INTEGER) },
     imageHosts: { name: 'METALFLOW_IMAGE_HOSTS', of: 'hosts an https image may come from, comma-separated; empty allows any', default: '', parse: commaList },
     logLevel: { name: 'METALFLOW_LOG_LEVEL', of: `one of ${LOG_LEVELS.join(', ')}`, default: 'info', parse: oneOf(LOG_LEVELS) },

@@ -39,7 +39,8 @@ export interface BootDirectory {
   recordBootSeen(bootAttempt: string): Promise<void>;
 }
 
-export type Artefact = 'binary' | 'script' | 'asset';
+/** An offer is the boot file's name in an answer of the proxy DHCP. */
+export type Artefact = 'binary' | 'script' | 'asset' | 'offer';
 export interface BootRequest {
   readonly artefact: Artefact;
   /** Normalised, when the request named one. */

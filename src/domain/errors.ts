@@ -124,6 +124,8 @@ export const ERRORS = {
   port_in_use: row('{what} cannot listen on {address}: {why}', 500, 'none', 'free the port or choose another'),
   port_forbidden: row('{what} may not listen on {address}: ports below {first} need a privilege', 500, 'none', 'give the service AmbientCapabilities=CAP_NET_BIND_SERVICE (systemd), or `setcap cap_net_bind_service=+ep` the node program, or lower net.ipv4.ip_unprivileged_port_start by sysctl, or choose a higher port'),
   address_not_here: row('{what} cannot listen on {address}: this host has no such address', 500, 'none', 'set METALFLOW_BIND_ADDRESS (operator plane: METALFLOW_OPERATOR_BIND_ADDRESS) to an address of this host, or to 0.0.0.0 for all'),
+  proxy_dhcp_not_alone: row('another proxy DHCP answers at {address}', 500, 'none', 'stop that one, or set METALFLOW_PROXY_DHCP=off: of two, firmware takes whichever is quicker'),
+  dhcp_config_unprintable: row('the DHCP configuration cannot be printed: {what}', 422, 'none', 'give the option that the text names; see docs/dhcp.md'),
   operator_unreachable: row('the operator plane at {url} does not answer: {why}', 502, 'none', 'start `metalflow operatorapi` or `metalflow up`, or give --url', true),
   operator_token_missing: row('no token for the operator plane was given', 401, 'none', 'give --token, set METALFLOW_OPERATOR_TOKEN, or write it to the file operator-token of the secrets folder'),
   internal: row('internal error', 500, 'none', 'read the log', true),

@@ -1,4 +1,4 @@
-/** The boot role: TFTP, iPXE, assets, syslog. It needs the store alone, and answers safely without it. */
+/** The boot role: TFTP, iPXE, assets, syslog, and the proxy DHCP where it is on. It needs the store alone, and answers safely without it. */
 import type { Config } from '../config/index.js';
 import { createBootFiles } from '../boot/files.js';
 import { createBootGate } from '../boot/gate.js';
@@ -12,6 +12,7 @@ import { MetalflowError } from '../domain/errors.js';
 import type { Store } from '../store/index.js';
 import { listenAddress } from '../telemetry/listening.js';
 import type { Logger } from '../telemetry/log.js';
+import { openProxyDhcp } from './dhcp.js';
 import type { Metrics } from './metrics.js';
 import { createCloser, listen, urlOf, type RunningRole } from './role.js';
 
@@ -58,6 +59,10 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
     closer.add(() => tftp.close());
     const syslog = await startSyslogReceiver({ address, port: config.syslogPort, now, log, sink: (line) => log.info({ syslog: line }, 'from a node') });
     closer.add(() => syslog.close());
+    if (config.proxyDhcp === 'on') {
+      const proxy = await openProxyDhcp({ config, gate, httpPort, log, metrics });
+      closer.add(() => proxy.close());
+    }
     log.info({ tftp: tftp.port, http: httpUrl, syslog: syslog.port }, 'boot is up');
     return { tftpPort: tftp.port, httpUrl, syslogPort: syslog.port, close: () => closer.close() };
   } catch (error) {

@@ -4,6 +4,7 @@ import type { Config } from '../config/index.js';
 import { createLogger, type Logger } from '../telemetry/log.js';
 import { agentUrlOf, startAgentApi } from './agentapi.js';
 import { startBoot } from './boot.js';
+import { dhcpConfig } from './dhcp.js';
 import { doctor } from './doctor.js';
 import { openGrounds } from './house.js';
 import { openLibraries } from './libraries.js';
@@ -61,6 +62,7 @@ export function createRoles(): Roles {
     simulateAmt,
     simulateNode,
     doctor,
+    dhcpConfig,
   };
 }
 

@@ -3,6 +3,7 @@ import { DEFAULT_LIMITS, type Limits } from '../domain/limits.js';
 import type { AttestationDesk, OrderDesk, SeedDesk } from '../contracts/agent-desk.js';
 import type { BootDirectory } from '../contracts/boot.js';
 import type { MetadataDirectory } from '../contracts/metadata.js';
+import type { NetbootDevices } from '../contracts/dhcp.js';
 import type { HookLedger, NodeDirectory } from '../contracts/operator.js';
 import type { Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
@@ -16,6 +17,7 @@ import { createDeviceStore } from './devices.js';
 import { createFence } from './fence.js';
 import { createInstallationStore } from './installation.js';
 import { createHookLedger, createNodeDirectory } from './node-directory.js';
+import { createNetbootDevices } from './netboot-devices.js';
 import { createOrderDesk } from './order-desk.js';
 import { createOrderLedger } from './orders.js';
 import { createOutbox, type Outbox } from './outbox.js';
@@ -32,6 +34,7 @@ export type { Outbox, OutboxMessage, OutboxRow } from './outbox.js';
 export interface Store extends Stores {
   readonly outbox: Outbox;
   readonly boot: BootDirectory;
+  readonly netbootDevices: NetbootDevices;
   readonly attestation: AttestationDesk;
   readonly orderDesk: OrderDesk;
   readonly seeds: SeedDesk;
@@ -69,6 +72,7 @@ export function createStore({ db, temporal, now = () => new Date(), limits = DEF
     power: createPowerStore(base),
     outbox: createOutbox(base),
     boot: createBootDirectory(plane),
+    netbootDevices: createNetbootDevices(base),
     attestation: createAttestationDesk(plane),
     orderDesk: createOrderDesk({ ...plane, bell }),
     seeds: createSeedDesk(plane),

@@ -53,6 +53,7 @@ describe('the command line', () => {
     return {
       up: note('up'), worker: note('worker'), boot: note('boot'), agentapi: note('agentapi'), operatorapi: note('operatorapi'), demo: note('demo'), simulateAmt: note('simulateAmt'), simulateNode: note('simulateNode'),
       doctor: async () => [{ name: 'store', result: 'good', found: 'SQLite, 3 migrations' }],
+      dhcpConfig: async (_config, options) => { called.push(['dhcpConfig', options]); return { config: 'dhcp-match=x\n', devices: 1, warnings: ['no device'] }; },
       ...change,
     };
   };
@@ -221,6 +222,22 @@ describe('the command line', () => {
       expect(asked.map(({ authorization }) => authorization)).toEqual(['Bearer on-the-line', 'Bearer a-token', 'Bearer from-the-file']);
       expect(await cli('node list', { env: { METALFLOW_OPERATOR_TOKEN: '' } })).toMatchObject({ code: 1, err: expect.stringMatching(/^operator_token_missing: /) });
       expect(asked).toHaveLength(3);
+    });
+  });
+
+  describe('dhcp', () => {
+    test('prints the configuration alone on stdout, and warnings beside it', async () => {
+      const said = await cli('dhcp dnsmasq-config --server-address 10.0.0.1 --subnet 10.0.0.0/24 --pool 10.0.0.100-10.0.0.200');
+      expect(said).toEqual({ code: 0, out: 'dhcp-match=x\n', err: 'warning: no device\n' });
+      expect(called).toEqual([['dhcpConfig', { server: 'dnsmasq', serverAddress: '10.0.0.1', subnet: { network: '10.0.0.0', prefix: 24 }, pool: { from: '10.0.0.100', to: '10.0.0.200' } }]]);
+    });
+    test('--json holds all three', async () => {
+      expect(JSON.parse((await cli('dhcp kea-config --json')).out)).toEqual({ config: 'dhcp-match=x\n', devices: 1, warnings: ['no device'] });
+      expect(called).toEqual([['dhcpConfig', { server: 'kea', serverAddress: null, subnet: null, pool: null }]]);
+    });
+    test.each(['--server-address boot.example', '--server-address ::1', '--subnet 10.0.0.0', '--subnet 10.0.0.0/31', '--subnet 10.0.0.0/24/1', '--pool 10.0.0.1', '--pool 10.0.0.1-x'])('%s is wrong use', async (words) => {
+      expect(await cli(`dhcp kea-config ${words}`)).toMatchObject({ code: 2, out: '' });
+      expect(called).toEqual([]);
     });
   });
 

@@ -1,0 +1,28 @@
+/** UDP sockets for DHCP's ports, which several programs of a machine share. */
+import { createSocket, type Socket } from 'node:dgram';
+import { listenRefusal } from '../../telemetry/listening.js';
+
+/**
+ * Shares the port (SO_REUSEADDR: a DHCP client or an address server may hold it too; every one of them gets each broadcast) and may send
+ * broadcasts. Bound to one address of the machine, Linux sends 255.255.255.255 out of that address's interface and needs no route for it.
+ * @throws port_in_use, port_forbidden, address_not_here
+ */
+export async function bindShared(what: string, address: string, port: number): Promise<Socket> {
+  const socket = createSocket({ type: 'udp4', reuseAddr: true });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject);
+      socket.bind({ address, port, exclusive: true }, () => {
+        socket.off('error', reject);
+        resolve();
+      });
+    });
+    socket.setBroadcast(true);
+    return socket;
+  } catch (error) {
+    socket.close();
+    throw await listenRefusal({ what, transport: 'udp', address, port }, error);
+  }
+}
+
+export const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.close(resolve));
