@@ -8,6 +8,7 @@ import { isMetalflowError, MetalflowError } from '../domain/errors.js';
 import type { Logger } from '../telemetry/log.js';
 import { createAmtBmc } from './amt/client.js';
 import type { Timeouts } from './amt/connection.js';
+import { createIpmiBmc } from './ipmi/client.js';
 import { createManualBmc } from './manual.js';
 import { createRedfishBmc } from './redfish/client.js';
 
@@ -15,6 +16,8 @@ export interface BmcFactoryDeps {
   readonly secrets: SecretReader;
   readonly log: Logger;
   readonly timeouts?: Partial<Timeouts>;
+  /** METALFLOW_IPMI_CIPHER_SUITES, in order of preference. */
+  readonly ipmiCipherSuites?: readonly number[];
 }
 
 const Credentials = z.object({
@@ -28,10 +31,10 @@ const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-
 
 /**
  * `open` throws MetalflowError
- * - `device_invalid` for a type without a driver, a host that is none, and AMT's TLS port
+ * - `device_invalid` for a host that is none, and AMT's TLS port
  * - `bmc_auth_failed` when the secret is missing, unreadable or not `{username, password}`
  */
-export function createBmcFactory({ secrets, log, timeouts }: BmcFactoryDeps): BmcFactory {
+export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites }: BmcFactoryDeps): BmcFactory {
   return {
     async open(address) {
       switch (address.type) {
@@ -41,7 +44,8 @@ export function createBmcFactory({ secrets, log, timeouts }: BmcFactoryDeps): Bm
           requireHost(address);
           return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log });
         case 'ipmi':
-          throw new MetalflowError('device_invalid', { field: 'bmc_type', what: `there is no driver for ${address.type} yet; amt and manual have one` });
+          requireHost(address);
+          return createIpmiBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...(ipmiCipherSuites && { cipherSuites: ipmiCipherSuites }) });
         case 'amt':
           requireReachable(address);
           return createAmtBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, timeouts });

@@ -29,6 +29,10 @@ export const filePath = z.string().max(4000).transform((given) => path.resolve(g
 export const wordList = z.string().transform((given) => given.split(/\s+/).filter(Boolean));
 export const commaList = z.string().transform((given) => given.split(',').map((item) => item.trim()).filter(Boolean));
 
+/** Whole numbers between two bounds, comma-separated, at least one. */
+export const numberList = (least: number, most: number): z.ZodType<readonly number[], string> =>
+  commaList.refine((items) => items.length > 0 && items.every((item) => /^\d{1,9}$/.test(item) && Number(item) >= least && Number(item) <= most), `must be whole numbers, ${least} to ${most}, comma-separated`).transform((items) => items.map(Number)) as unknown as z.ZodType<readonly number[], string>;
+
 const isNetwork = (item: string): boolean => {
   const [address = '', bits, ...rest] = item.split('/');
   const family = isIP(address);

@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 import { UNKNOWN_MAC_POLICIES } from '../contracts/boot.js';
 import { METADATA_TOKEN_POLICIES } from '../contracts/metadata.js';
-import { commaList, filePath, listenAddress, networks, oneOf, port, slug, text, url, wholeNumber, wordList, yesNo } from './parsers.js';
+import { commaList, filePath, listenAddress, networks, numberList, oneOf, port, slug, text, url, wholeNumber, wordList, yesNo } from './parsers.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -64,6 +64,9 @@ export const SETTING_GROUPS = {
     netboxToken: { name: 'METALFLOW_NETBOX_TOKEN', of: 'API token: reads devices, writes status, custom fields and journal entries', default: null, parse: text, secret: true },
     netboxWebhookSecret: { name: 'METALFLOW_NETBOX_WEBHOOK_SECRET', of: 'secret of the NetBox webhook; without it, every webhook is refused', default: null, parse: text, secret: true },
     reconcileSeconds: { name: 'METALFLOW_RECONCILE_SECONDS', of: 'seconds between two reads of NetBox that repair what a lost webhook left', default: '60', parse: wholeNumber(1, 86_400) },
+  },
+  BMCs: {
+    ipmiCipherSuites: { name: 'METALFLOW_IPMI_CIPHER_SUITES', of: 'RMCP+ cipher suites, comma-separated; the next is tried only where a BMC does not know the last (17: SHA-256; 3: SHA-1, all that older BMCs have)', default: '17,3', parse: numberList(1, 17) },
   },
   Policy: {
     site: { name: 'METALFLOW_SITE', of: 'site this worker reaches nodes of (NetBox slug); names its task queue', default: 'default', parse: slug },

@@ -11,7 +11,8 @@ export type CommandResult =
   | { readonly kind: 'unknown'; readonly why: string };
 
 export type UuidReading =
-  | { readonly kind: 'read'; readonly uuid: string }
+  /** `byteOrder`: IPMI only, in which of the orders that BMCs send it reads so. */
+  | { readonly kind: 'read'; readonly uuid: string; readonly byteOrder?: 'smbios' | 'rfc4122' | 'ipmi' }
   | { readonly kind: 'unreadable'; readonly why: string }
   | { readonly kind: 'unknown'; readonly code: BmcProblemCode; readonly why: string };
 
@@ -55,7 +56,7 @@ export type BmcFinding = BmcLook & (
 
 /**
  * One BMC, one conversation. `open` of the factory always makes fresh connections. No method throws for what a BMC does; MetalflowError
- * `device_invalid` where a BMC serves several machines and NetBox does not say which.
+ * `device_invalid` where a BMC serves several machines and NetBox does not say which, `bmc_tool_missing` on a worker without ipmitool.
  */
 export interface Bmc {
   readonly address: BmcAddress;

@@ -31,6 +31,7 @@ export const ERRORS = {
   bmc_still_on: row('asked off, still reads {power}', 504, 'resume', 'power it off by hand (the run goes on when the BMC reads off), or `resume` to ask again'),
   bmc_still_off: row('asked on, still reads {power}', 504, 'resume', 'power it on by hand (the run goes on when the BMC reads on), or `resume` to ask again'),
   bmc_outcome_unknown: row('{command} was sent to the BMC and never answered; the power reads {power}', 504, 'resume', 'look at the machine, then `resume` to ask again'),
+  bmc_tool_missing: row('this worker has no {program}, which the driver needs', 500, 'resume', 'install the Debian package ipmitool on every worker of the site, then `resume`'),
   bmc_manual_task: row('a person has to do what the BMC cannot: {task}', 409, 'resume', 'do it, then `resume`'),
   off_unprovable: row('the node has no BMC: nobody can read that it is off', 409, 'approve', 'when the machine is gone, an approver says so with a reason: `approve --attest-removed`; until then the node is not retired'),
   boot_not_seen: row('powered on {attempts} times, never asked for our boot file', 504, 'retry', 'check VLAN, DHCP and boot order, then `retry`'),

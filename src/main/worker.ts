@@ -108,7 +108,7 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
 }
 
 function siteActivities({ config, store, libraries, log }: WorkerDeps): SiteActivities {
-  const bmc = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log });
+  const bmc = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log, ipmiCipherSuites: config.ipmiCipherSuites });
   return { ...createPowerActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock, crash: crashPointOf(config) }), ...createImageActivities({ images: libraries.images }) };
 }
 

@@ -11,8 +11,11 @@ const factory = (secret: unknown): BmcFactory =>
 const good = { username: 'admin', password: 'hunter2' };
 
 describe('opening a BMC', () => {
-  test.each(['ipmi'] as const)('%s has no driver yet, and says so', async (type) => {
-    await expect(factory(good).open({ type, host: '10.0.0.1' })).rejects.toMatchObject({ code: 'device_invalid', details: { field: 'bmc_type', what: expect.stringContaining(type) } });
+  test.each(['amt', 'redfish', 'ipmi'] as const)('%s opens its driver, with the secret of its own name', async (type) => {
+    const asked: string[] = [];
+    const bmc = await createBmcFactory({ secrets: { readJson: async (name) => (asked.push(name), good) }, log: silentLogger() }).open({ type, host: '10.0.0.1' });
+    expect([bmc.address.type, asked]).toEqual([type, [`bmc-${type}`]]);
+    await bmc.close();
   });
   test.each([
     ['', 'is empty'],
@@ -20,8 +23,11 @@ describe('opening a BMC', () => {
     ['user@10.0.0.1', 'neither'],
     ['10.0.0.1:80', 'neither'],
     ['a b', 'neither'],
+    ['-v', 'neither'],
   ])('host %j is refused before anything is sent', async (host, what) => {
-    await expect(factory(good).open({ type: 'amt', host })).rejects.toMatchObject({ code: 'device_invalid', details: { what: expect.stringContaining(what) } });
+    for (const type of ['amt', 'redfish', 'ipmi'] as const) {
+      await expect(factory(good).open({ type, host })).rejects.toMatchObject({ code: 'device_invalid', details: { what: expect.stringContaining(what) } });
+    }
   });
   test.each(['10.0.0.1', 'fd00::1', 'amt-7.lab.example.org'])('host %s is taken', async (host) => {
     const bmc = await factory(good).open({ type: 'amt', host });

@@ -54,6 +54,7 @@ describe('settings', () => {
     ['METALFLOW_TFTP_PORT', '0', { tftpPort: 0 }],
     ['METALFLOW_SIMULATION', 'yes', { simulation: true }],
     ['METALFLOW_TRUSTED_PROXIES', '10.0.0.0/8, ::1', { trustedProxies: ['10.0.0.0/8', '::1'] }],
+    ['METALFLOW_IPMI_CIPHER_SUITES', '17', { ipmiCipherSuites: [17] }],
     ['METALFLOW_ASSETS_URL', 'http://10.0.0.1:7080/assets/', { assetsUrl: 'http://10.0.0.1:7080/assets' }],
     ['METALFLOW_DATABASE_URL', 'postgres://u:p@db/metalflow', { databaseUrl: 'postgres://u:p@db/metalflow' }],
   ])('%s=%s is read', (name, value, expected) => {
@@ -65,6 +66,7 @@ describe('settings', () => {
     ['METALFLOW_BIND_ADDRESS', 'localhost'], ['METALFLOW_UNKNOWN_MAC', 'boot'], ['METALFLOW_SITE', 'Site 1'], ['METALFLOW_SIMULATION', 'maybe'],
     ['METALFLOW_NETBOX_URL', 'netbox.example'], ['METALFLOW_NETBOX_URL', 'ftp://netbox'], ['METALFLOW_DATABASE_URL', 'mysql://u:hunter2@db/x'],
     ['METALFLOW_TRUSTED_PROXIES', '10.0.0.0/33'], ['METALFLOW_RECONCILE_SECONDS', '0'], ['METALFLOW_IMAGE_MAX_BYTES', '1e9'], ['METALFLOW_LOG_LEVEL', 'loud'],
+    ['METALFLOW_IPMI_CIPHER_SUITES', ','], ['METALFLOW_IPMI_CIPHER_SUITES', '17,0'], ['METALFLOW_IPMI_CIPHER_SUITES', 'seventeen'],
   ])('%s=%s is refused by name, without repeating the value', (name, value) => {
     const error = refusal({ [name]: value });
     expect(error.code).toBe<ErrorCode>('setting_invalid');
