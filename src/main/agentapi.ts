@@ -29,7 +29,7 @@ export async function startAgentApi({ config, store, log }: { config: Config; st
   const metadataUrl = config.metadataUrl ?? urlOf('http', config.bindAddress, metadataPort);
   const renderer = createSeedRenderer({ ...(config.seedsDir && { folder: config.seedsDir }), agentUrl: url, metadataUrl, secretsFolder: config.secretsDir });
   const api = createAgentApi({
-    attestation: store.attestation, orders: store.orderDesk, seeds: store.seeds, verify: verifyReport, renderer,
+    attestation: store.attestation, orders: store.orderDesk, seeds: store.seeds, verify: verifyReport, renderer, metadata: { directory: store.metadata, tokenPolicy: config.metadataTokens },
     baseUrl: url, simulation: config.simulation, log, trustedProxies: config.trustedProxies, ...(https && { https }),
   });
   try {

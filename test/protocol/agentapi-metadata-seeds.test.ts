@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import type { MetadataSubject } from '../../src/contracts/metadata.js';
 import { createSeedRenderer } from '../../src/templates/seeds/index.js';
+import { closeAgentPlanes, declareWithRun, openAgentPlane, testNode } from '../support/agent-api-server.js';
 import { AGENT_URL, closeMetadata, KEY, macOf, openMetadata, subjectOf, uuidOf, type MetadataServer } from '../support/metadata-server.js';
 
 let folder: string;
@@ -183,6 +184,33 @@ describe('vendor-data that phones home', () => {
     expect(await metadata.ask('127.0.0.5', at(5, 'vendor-data'), { token: 'token-5' })).toMatchObject({ status: 403, json: { code: 'install_code_needed' } });
     const served = await metadata.ask('127.0.0.5', at(5, 'vendor-data?code=code-5'));
     expect(yaml11(served.text)).toMatchObject({ phone_home: { url: `${AGENT_URL}/v1/seen/${uuidOf(5)}?code=code-5` } });
+  });
+});
+
+describe('NoCloud on the agent plane, which has TLS', () => {
+  afterEach(closeAgentPlanes);
+
+  test('serves the same documents to the same node, and the secret ones to its install code', async () => {
+    await put({ 'secrets/user-data/web': '#cloud-config\npassword: hunter2\n' });
+    const node = testNode(5);
+    const subject = subjectOf(5, { systemUuid: node.systemUuid, userData: 'secret:web' });
+    const plane = await openAgentPlane({
+      renderer: createSeedRenderer({ agentUrl: AGENT_URL, secretsFolder: join(folder, 'secrets') }), limits: { documents: 5 },
+      metadata: { tokenPolicy: 'optional', directory: { byAddress: async (address) => (address === '127.0.0.5' ? { kind: 'found', subject } : { kind: 'unknown' }), byDevice: async () => subject } },
+    });
+    declareWithRun(plane.desk, node);
+    const { installCode } = await plane.admit(node);
+    const path = `/nocloud/${node.systemUuid}`;
+    expect((await plane.send(`${path}/meta-data`, { localAddress: '127.0.0.5' })).text).toContain(subject.instanceId);
+    expect(await plane.send(`${path}/user-data`, { localAddress: '127.0.0.5' })).toMatchObject({ status: 401, json: { code: 'credential_needed' } });
+    expect(await plane.send(`${path}/meta-data`)).toMatchObject({ status: 404, json: { code: 'node_not_found' } });
+    expect(await plane.send(`${path}/user-data?code=${installCode}`)).toMatchObject({ status: 200, text: expect.stringContaining('hunter2') as string });
+    for (let turn = 0; turn < 3; turn++) expect(await plane.send(`${path}/meta-data`, { localAddress: '127.0.0.5' })).toMatchObject({ status: 200 });
+    expect(await plane.send(`${path}/meta-data`, { localAddress: '127.0.0.5' })).toMatchObject({ status: 429 });
+  });
+
+  test('is not there without a directory of nodes', async () => {
+    expect(await (await openAgentPlane()).send(`/nocloud/${uuidOf(5)}/meta-data`)).toMatchObject({ status: 404, json: { code: 'route_not_found' } });
   });
 });
 

@@ -21,7 +21,8 @@ export interface AskerDeps {
   readonly directory: MetadataDirectory;
   readonly orders: Pick<OrderDesk, 'session'>;
   readonly seeds: Pick<SeedDesk, 'redeem'>;
-  readonly tokens: ImdsTokens;
+  /** null where none are given: then none is taken either. */
+  readonly tokens: ImdsTokens | null;
   readonly tokenPolicy: MetadataTokenPolicy;
   /** Wrong tokens and codes. */
   readonly failures: SenderLimit;
@@ -99,7 +100,7 @@ export function createAskers(deps: AskerDeps): Askers {
       if (named && subject.systemUuid !== named.uuid) throw notFound(named.uuid);
       if (proof === 'address') {
         const token = request.headers[TOKEN_HEADER];
-        if (token !== undefined) tokens.verify(String(token), { deviceId: subject.deviceId, sender: senderOf(request)! });
+        if (token !== undefined && tokens) tokens.verify(String(token), { deviceId: subject.deviceId, sender: senderOf(request)! });
         else if (deps.tokenPolicy === 'required') throw new MetalflowError('metadata_token_needed');
       }
       return asker;

@@ -8,6 +8,8 @@ import { z } from 'zod';
 import { MetalflowError } from '../../domain/errors.js';
 import { MachineUuid } from '../../contracts/primitives.js';
 import type { HttpServer } from '../../telemetry/http.js';
+import { limitKey } from '../auth.js';
+import type { SenderLimit } from '../sender-limit.js';
 import type { Asker, Askers } from './asker.js';
 import { DOCUMENTS, type DocumentName, type Documents } from './documents.js';
 
@@ -15,8 +17,14 @@ const querystring = z.object({ code: z.string().min(1).max(512).optional() });
 
 const isDocument = (name: string): name is DocumentName => (DOCUMENTS as readonly string[]).includes(name);
 
-export function addNoCloudRoutes(server: HttpServer, { askers, documents }: { askers: Askers; documents: Documents }): void {
+/** @param deps.requests of one sender, where the server has no limit for all of its routes */
+export function addNoCloudRoutes(server: HttpServer, { askers, documents, requests }: { askers: Askers; documents: Documents; requests?: SenderLimit }): void {
   const routes = server.withTypeProvider<ZodTypeProvider>();
+  const onRequest = async (request: FastifyRequest): Promise<void> => {
+    requests?.check(limitKey(request));
+    requests?.count(limitKey(request));
+  };
+  const options = { onRequest, exposeHeadRoute: false, schema: { querystring } };
 
   /** @throws node_not_found, also for what is no UUID: there is no such node */
   function asks(request: FastifyRequest): Promise<Asker> {
@@ -31,10 +39,10 @@ export function addNoCloudRoutes(server: HttpServer, { askers, documents }: { as
     void reply.type('text/plain; charset=utf-8');
     return names.join('\n');
   };
-  for (const url of ['/nocloud/:id', '/nocloud/:id/']) routes.get(url, { exposeHeadRoute: false, schema: { querystring } }, list);
+  for (const url of ['/nocloud/:id', '/nocloud/:id/']) routes.get(url, options, list);
 
   for (const slash of ['', '/']) {
-    routes.get(`/nocloud/:id/:document${slash}`, { exposeHeadRoute: false, schema: { querystring } }, async (request, reply) => {
+    routes.get(`/nocloud/:id/:document${slash}`, options, async (request, reply) => {
       const { document } = request.params as { document: string };
       const asker = await asks(request);
       if (!isDocument(document)) throw new MetalflowError('route_not_found', { route: `NoCloud document ${document.slice(0, 100)}` });

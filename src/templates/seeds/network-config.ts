@@ -42,7 +42,7 @@ export function networkConfig({ network }: SeedSubject): string | null {
       ...(isNamed && { 'set-name': one.name }),
       addresses: one.addresses,
       ...(routes.length > 0 && { routes }),
-      ...(index === 0 && (nameservers.length > 0 || search.length > 0) && { nameservers: { addresses: nameservers, search } }),
+      ...(index === 0 && (nameservers.length > 0 || search.length > 0) && { nameservers: { ...(nameservers.length > 0 && { addresses: nameservers }), ...(search.length > 0 && { search }) } }),
     }];
   });
   return yamlText({ version: 2, ethernets: Object.fromEntries(ethernets) as object });
