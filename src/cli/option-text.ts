@@ -40,3 +40,9 @@ export const url = read((text) => (URL.canParse(text) && /^https?:$/.test(new UR
 export const hostPort = read(hostPortOf, 'no host:port');
 export const wholeNumber = (least: number, most: number): ((text: string) => number) =>
   read((text) => (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : null), `no whole number from ${least} to ${most}`);
+/** Gathers `name=value` of an option that may be repeated. */
+export function named(text: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const [, name, value] = /^([A-Za-z]{1,60})=([^]*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('This is no name=value.');
+  return { ...before, [name]: value };
+}

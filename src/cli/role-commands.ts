@@ -1,8 +1,9 @@
 /** `metalflow up`, the single roles, the demo and the simulators. */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Config, ConfigRole } from '../config/index.js';
-import { bytes, hostPort, mac, port, url, uuid, wholeNumber } from './option-text.js';
-import type { Roles, SimulateAmtOptions } from './roles.js';
+import { POWER_NAMES, type PowerName } from '../domain/power.js';
+import { bytes, hostPort, mac, named, port, url, uuid, wholeNumber } from './option-text.js';
+import type { AmtEndpointOptions, Roles } from './roles.js';
 
 export interface RoleCommandDeps {
   readonly roles: () => Promise<Roles>;
@@ -25,7 +26,7 @@ interface AmtFlags {
   readonly amtUsername: string;
   readonly amtPassword: string;
 }
-const amtOf = (flags: AmtFlags): SimulateAmtOptions => ({ host: flags.amtHost, port: flags.amtPort, machineUuid: flags.uuid, username: flags.amtUsername, password: flags.amtPassword });
+const amtOf = (flags: AmtFlags): AmtEndpointOptions => ({ host: flags.amtHost, port: flags.amtPort, machineUuid: flags.uuid, username: flags.amtUsername, password: flags.amtPassword });
 const withAmtFlags = (command: Command): Command =>
   command
     .requiredOption('--uuid <uuid>', 'machine UUID', uuid)
@@ -52,8 +53,7 @@ export function addRoleCommands(program: Command, deps: RoleCommandDeps): void {
     .action(async (flags: { json?: boolean; keep?: boolean; nodes: number; dataDir?: string }) => (await deps.roles()).demo({ json: flags.json ?? false, keep: flags.keep ?? false, nodes: flags.nodes, dataDir: flags.dataDir ?? null }));
 
   const simulate = program.command('simulate').description('stand-ins for hardware');
-  withAmtFlags(simulate.command('amt').description('an Intel AMT endpoint without a machine').option('--json', 'print errors as JSON'))
-    .action(async (flags: AmtFlags) => (await deps.roles()).simulateAmt(amtOf(flags)));
+  addSimulateAmt(simulate, deps);
   withAmtFlags(simulate.command('node').description('a machine: AMT, firmware, netboot, agent, disk').option('--json', 'print errors as JSON'))
     .requiredOption('--dir <folder>', 'where the machine lives; the same folder is the same machine')
     .requiredOption('--mac <mac>', 'MAC of its boot NIC', mac)
@@ -64,4 +64,39 @@ export function addRoleCommands(program: Command, deps: RoleCommandDeps): void {
     .option('--agent-url <url>', 'agent plane; without it, as the kernel arguments say', url)
     .action(async (flags: AmtFlags & { dir: string; mac: string; diskBytes: number; diskSerial: string; tftp: { host: string; port: number }; bootUrl: string; agentUrl?: string }) =>
       (await deps.roles()).simulateNode({ dir: flags.dir, mac: flags.mac, diskBytes: flags.diskBytes, diskSerial: flags.diskSerial, tftp: flags.tftp, bootUrl: flags.bootUrl, agentUrl: flags.agentUrl ?? null, amt: amtOf(flags) }));
+}
+
+interface SimulateAmtFlags {
+  readonly count: number;
+  readonly host: string;
+  readonly portBase: number;
+  readonly uuidBase: string;
+  readonly username: string;
+  readonly password: string;
+  readonly tls?: boolean;
+  readonly power: PowerName;
+  readonly fault: Readonly<Record<string, string>>;
+  readonly controlPort?: number;
+  readonly onCommand?: string;
+  readonly offCommand?: string;
+  readonly json?: boolean;
+}
+
+function addSimulateAmt(simulate: Command, { roles }: RoleCommandDeps): void {
+  simulate.command('amt').description('Intel AMT endpoints without machines, with the faults of the field as switches (docs/amt-simulator.md)')
+    .option('--count <n>', 'how many', wholeNumber(1, 5000), 1)
+    .option('--host <address>', 'address they listen on', '127.0.0.1')
+    .option('--port-base <port>', 'TCP port of the first, the others follow; 0 takes free ones', port, 16_992)
+    .option('--uuid-base <uuid>', 'machine UUID of the first, the others count up', uuid, '6d657461-6c66-4c6f-8000-000000000000')
+    .option('--username <name>', 'who may command them', 'admin')
+    .option('--password <password>', 'of simulated machines only', 'P@ssw0rd1')
+    .option('--tls', 'speak TLS, with a certificate made for this run')
+    .addOption(new Option('--power <state>', 'power at the start').choices(Object.values(POWER_NAMES)).default('on'))
+    .option('--fault <name=value>', 'throw a switch from the start; may be repeated', named, {})
+    .option('--control-port <port>', 'control page on this loopback port; 0 takes a free one', port)
+    .option('--on-command <command>', 'run when a machine is powered on')
+    .option('--off-command <command>', 'run when a machine is powered off')
+    .option('--json', 'print one JSON object a line')
+    .action(async ({ fault, ...flags }: SimulateAmtFlags) =>
+      (await roles()).simulateAmt({ ...flags, faults: fault, tls: flags.tls ?? false, controlPort: flags.controlPort ?? null, onCommand: flags.onCommand ?? null, offCommand: flags.offCommand ?? null, json: flags.json ?? false }));
 }

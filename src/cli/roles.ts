@@ -1,5 +1,6 @@
 /** What the command line asks of main: the only place that constructs things. */
 import type { Config } from '../config/index.js';
+import type { PowerName } from '../domain/power.js';
 
 /** One look of `metalflow doctor`. `warning` does not stop anything from working. */
 export interface DoctorCheck {
@@ -21,13 +22,39 @@ export interface DemoOptions {
   readonly dataDir: string | null;
 }
 
-export interface SimulateAmtOptions {
+/** One AMT endpoint in front of a simulated machine. */
+export interface AmtEndpointOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
   readonly machineUuid: string;
   readonly username: string;
   readonly password: string;
+}
+
+/** AMT endpoints without machines. */
+export interface SimulateAmtOptions {
+  readonly count: number;
+  readonly host: string;
+  /** Port of endpoint 0, the others follow; 0 takes free ones. */
+  readonly portBase: number;
+  /** Machine UUID of endpoint 0; the others count up from it. */
+  readonly uuidBase: string;
+  readonly username: string;
+  readonly password: string;
+  /** With a certificate made for this run. */
+  readonly tls: boolean;
+  /** Of all of them at the start. */
+  readonly power: PowerName;
+  /** Switches that are thrown from the start: name → JSON, or text. */
+  readonly faults: Readonly<Record<string, string>>;
+  /** Loopback port of the control page; 0 takes a free one, null opens none. */
+  readonly controlPort: number | null;
+  /** Commands to run when a machine is powered. */
+  readonly onCommand: string | null;
+  readonly offCommand: string | null;
+  /** Lines for programs. */
+  readonly json: boolean;
 }
 
 export interface SimulateNodeOptions {
@@ -42,7 +69,7 @@ export interface SimulateNodeOptions {
   /** Base URL of the agent plane; null takes it from the kernel arguments, as a real node does. */
   readonly agentUrl: string | null;
   /** The node's own AMT endpoint, which powers it. */
-  readonly amt: SimulateAmtOptions;
+  readonly amt: AmtEndpointOptions;
 }
 
 export const DHCP_SERVERS = ['kea', 'dnsmasq'] as const;

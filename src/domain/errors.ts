@@ -101,6 +101,7 @@ export const ERRORS = {
   node_not_found: row('there is no node {node}', 404, 'none', 'check the name or the NetBox device id'),
   run_not_found: row('there is no run {run}', 404, 'none', 'check the run'),
   order_not_found: row('there is no order {order} for this token', 404, 'none', 'ask for the next order'),
+  endpoint_not_found: row('there is no endpoint {endpoint}; there are {count}, from 0', 404, 'none', 'see GET /api/endpoints'),
   order_closed: row('the order is {state}', 409, 'none', 'ask for the next order'),
   challenge_unknown: row('the challenge is not known, used or expired', 401, 'none', 'say hello again', true),
   mac_invalid: row('{mac} is no MAC address', 400, 'none', 'six octets, any usual spelling'),

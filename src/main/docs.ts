@@ -1,6 +1,7 @@
 /** What is drawn from the code: `npm run docs` writes these files, `npm run docs:check` fails when one is stale. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { amtSimulatorPage } from './docs/amt-simulator-page.js';
 import { commandsPage } from './docs/commands-page.js';
 import { nodesWay } from './docs/diagrams.js';
 import { errorsPage } from './docs/errors-page.js';
@@ -21,5 +22,6 @@ export default async function docs(): Promise<Record<string, string>> {
     'docs/errors.md': errorsPage(),
     'docs/settings.md': settingsPage(),
     'docs/commands.md': commandsPage(),
+    'docs/amt-simulator.md': amtSimulatorPage(),
   };
 }

@@ -91,18 +91,21 @@ describe('the command line', () => {
     });
     test('demo and simulators get their options', async () => {
       await cli('demo --keep --nodes 5 --data-dir /d');
-      await cli('simulate amt --uuid 6B8E4A0C-0000-4000-8000-000000000007 --amt-port 0');
+      await cli('simulate amt --count 3 --port-base 0 --uuid-base 6B8E4A0C-0000-4000-8000-000000000007 --fault lagMs=3000 --fault qopProfile=auth-int,_auth --control-port 0 --on-command vm_start --tls');
       await cli('simulate node --uuid 6b8e4a0c-0000-4000-8000-000000000007 --mac 02-00-00-00-00-07 --dir /n --tftp [::1]:1069');
       expect(called).toEqual([
         ['demo', { json: false, keep: true, nodes: 5, dataDir: '/d' }],
-        ['simulateAmt', { host: '127.0.0.1', port: 0, machineUuid: '6b8e4a0c-0000-4000-8000-000000000007', username: 'admin', password: 'Simulated-1' }],
+        ['simulateAmt', {
+          count: 3, host: '127.0.0.1', portBase: 0, uuidBase: '6b8e4a0c-0000-4000-8000-000000000007', username: 'admin', password: 'P@ssw0rd1', tls: true, power: 'on',
+          faults: { lagMs: '3000', qopProfile: 'auth-int, auth' }, controlPort: 0, onCommand: 'vm start', offCommand: null, json: false,
+        }],
         ['simulateNode', expect.objectContaining({ dir: '/n', mac: '02:00:00:00:00:07', tftp: { host: '::1', port: 1069 }, bootUrl: 'http://127.0.0.1:7080', agentUrl: null, diskSerial: 'SIM-0001' })],
       ]);
     });
   });
 
   describe('wrong use', () => {
-    test.each(['', 'provison', 'node', 'node show', 'node list --state sleeping', 'node plan 7 install', 'node maintenance 7 maybe', 'node show 7 8', 'node list --url ftp://x', 'simulate amt', 'simulate node --uuid x', 'simulate amt --uuid 6b8e4a0c-0000-4000-8000-000000000007 --amt-port 65536', 'node list --colour'])('metalflow %s ends with 2 and says how', async (words) => {
+    test.each(['', 'provison', 'node', 'node show', 'node list --state sleeping', 'node plan 7 install', 'node maintenance 7 maybe', 'node show 7 8', 'node list --url ftp://x', 'simulate amt --count 0', 'simulate amt --fault lagMs', 'simulate amt --power asleep', 'simulate node --uuid x', 'simulate amt --port-base 65536', 'node list --colour'])('metalflow %s ends with 2 and says how', async (words) => {
       const said = await cli(words);
       expect(said.code).toBe(2);
       expect(said.out).toBe('');

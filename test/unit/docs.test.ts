@@ -10,6 +10,7 @@ import { LIMITS } from '../../src/domain/limits.js';
 import { RUN_ENDS, RUN_PHASES } from '../../src/domain/runs.js';
 import { LIFECYCLE_STATES } from '../../src/domain/states.js';
 import { TRANSITIONS } from '../../src/domain/transitions.js';
+import { FAULT_SWITCHES } from '../../src/simulator/amt/faults.js';
 import { runCli } from '../../src/cli/index.js';
 import docs from '../../src/main/docs.js';
 import { describedProgram, leavesOf } from '../../src/main/docs/commands-page.js';
@@ -26,7 +27,7 @@ const GUIDES = ['README.md', ...inFolder('docs/runbooks')];
 const generated = docs();
 
 describe('the generated pages', () => {
-  test.each(['README.md', 'docs/states.md', 'docs/errors.md', 'docs/settings.md', 'docs/commands.md'])('%s is what the code says (else run `npm run docs`)', async (file) => {
+  test.each(['README.md', 'docs/states.md', 'docs/errors.md', 'docs/settings.md', 'docs/commands.md', 'docs/amt-simulator.md'])('%s is what the code says (else run `npm run docs`)', async (file) => {
     expect(read(file)).toBe((await generated)[file]);
   });
 
@@ -45,6 +46,11 @@ describe('the generated pages', () => {
     for (const [code, { verb, http }] of Object.entries(ERRORS)) {
       expect(rows.find((row) => row.startsWith(`| \`${code}\` |`))).toMatch(new RegExp(`\\| ${verb === 'none' ? '–' : `\`${verb}\``} \\|.*\\| ${http} \\| (yes|no) \\|$`));
     }
+  });
+
+  test('every switch of the simulated AMT is in amt-simulator.md with its sentence', async () => {
+    const rows = (await generated)['docs/amt-simulator.md']!.split('\n').filter((line) => line.startsWith('| `'));
+    for (const [name, { of }] of Object.entries(FAULT_SWITCHES)) expect(rows.filter((row) => row.startsWith(`| \`${name}\` |`) && row.endsWith(`| ${of} |`))).toHaveLength(1);
   });
 
   test('every setting is in settings.md', async () => {
