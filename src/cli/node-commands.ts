@@ -4,6 +4,7 @@ import { VERBS, type OperatorVerb } from '../contracts/messages.js';
 import { LIFECYCLE_STATES } from '../domain/states.js';
 import { REQUESTS, type Request } from '../domain/runs.js';
 import { evidenceView, journalView, nodesView, nodeView, doneView, planView } from './node-views.js';
+import { logOptions, printLogs, type LogsOptions } from './log-command.js';
 import type { Answer, NodesFilter, OperatorClient, VerbOptions } from './operator-client.js';
 import { url } from './option-text.js';
 import { asJson, printError, type Terminal } from './output.js';
@@ -75,6 +76,13 @@ export function addNodeCommands(program: Command, deps: NodeCommandDeps): void {
   for (const [name, description, ask, view] of looks) {
     command(name, description).argument('<node>', 'name or NetBox device id').action((which: string, options: ClientOptions) => answer(options, (client) => ask(client, which), view));
   }
+
+  logOptions(command('logs', 'what a node said over syslog')).argument('<node>', 'name or NetBox device id').action(async (which: string, options: ClientOptions & LogsOptions) => {
+    const refused = await printLogs(await deps.client(options), which, options, options.json ?? false, terminal);
+    if (!refused) return;
+    printError(terminal, refused.error, options.json ?? false);
+    deps.exit(1);
+  });
 
   command('plan', 'what a run would do; does nothing')
     .argument('<node>', 'name or NetBox device id')

@@ -13,6 +13,14 @@ export interface NodesFilter {
   readonly site?: string;
   readonly class?: string;
 }
+/** As the plane's query takes them; it says what does not fit. */
+export interface LogsQuery {
+  readonly run?: string;
+  readonly since?: string;
+  readonly limit?: string;
+  readonly after?: string;
+  readonly wait?: string;
+}
 export interface VerbOptions {
   readonly reason?: string;
   readonly done?: boolean;
@@ -28,6 +36,8 @@ export interface OperatorClient {
   plan(node: string, kind: Request): Promise<Answer>;
   journal(node: string): Promise<Answer>;
   evidence(node: string): Promise<Answer>;
+  /** What the node said over syslog. */
+  logs(node: string, query: LogsQuery): Promise<Answer>;
   /** Sets desired_action in NetBox. */
   request(node: string, action: Request): Promise<Answer>;
   say(node: string, verb: OperatorVerb, options: VerbOptions): Promise<Answer>;
@@ -88,15 +98,18 @@ export function createOperatorClient(deps: { url: string; token: string; timeout
 
   const of = (node: string): string => `/api/v1/nodes/${encodeURIComponent(node)}`;
   return {
-    list: (filter) => {
-      const query = new URLSearchParams(Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined)).toString();
-      return ask('GET', `/api/v1/nodes${query && `?${query}`}`);
-    },
+    list: (filter) => ask('GET', `/api/v1/nodes${queryOf(filter)}`),
     show: (node) => ask('GET', `${of(node)}?live=true`),
     plan: (node, kind) => ask('GET', `${of(node)}/plan?kind=${kind}`),
     journal: (node) => ask('GET', `${of(node)}/journal`),
+    logs: (node, query) => ask('GET', `${of(node)}/logs${queryOf(query)}`),
     evidence: (node) => ask('GET', `${of(node)}/evidence`),
     request: (node, action) => ask('POST', `${of(node)}/request`, { action }),
     say: (node, verb, options) => ask('POST', `${of(node)}/${verb}`, options),
   };
+}
+
+function queryOf(fields: object): string {
+  const query = new URLSearchParams(Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined)).toString();
+  return query && `?${query}`;
 }

@@ -66,7 +66,7 @@ export interface RunRow {
   readonly failure: Failure | null;
   readonly hold: Failure | null;
   readonly bootAttempts: number;
-  readonly orders: readonly { orderId: string; title: string; action: string; state: string; grant: number; progress: { done: number; total: number; unit: string } | null; report: { result: string; message: string; evidence?: Record<string, unknown> } | null }[];
+  readonly orders: readonly { orderId: string; title: string; action: string; state: string; grant: number; progress: { done: number; total: number; unit: string } | null; report: { result: string; message: string; evidence?: Record<string, unknown> } | null; /** Where the log of its run is read, when it did not succeed. */ logs: string | null }[];
 }
 
 export interface JournalLine {

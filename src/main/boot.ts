@@ -6,7 +6,6 @@ import { createBootHttp } from '../boot/http.js';
 import { findIpxeBinaries, IPXE_BINARIES, placeholderBinary } from '../boot/ipxe/binaries.js';
 import { autoexecScript } from '../boot/ipxe/scripts.js';
 import { BootSettings } from '../boot/settings.js';
-import { startSyslogReceiver } from '../boot/syslog/receiver.js';
 import { startTftpServer } from '../boot/tftp/server.js';
 import { MetalflowError } from '../domain/errors.js';
 import type { Store } from '../store/index.js';
@@ -14,6 +13,7 @@ import { listenAddress } from '../telemetry/listening.js';
 import type { Logger } from '../telemetry/log.js';
 import { openProxyDhcp } from './dhcp.js';
 import type { Metrics } from './metrics.js';
+import { openSyslog } from './syslog.js';
 import { createCloser, listen, urlOf, type RunningRole } from './role.js';
 
 export interface BootRole extends RunningRole {
@@ -57,7 +57,7 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
     inMemory.set('autoexec.ipxe', Buffer.from(autoexecScript(httpUrl)));
     const tftp = await startTftpServer({ gate, files, address, port: config.tftpPort, log, count: (outcome) => metrics.tftpTransfers.inc({ outcome }) });
     closer.add(() => tftp.close());
-    const syslog = await startSyslogReceiver({ address, port: config.syslogPort, now, log, sink: (line) => log.info({ syslog: line }, 'from a node') });
+    const syslog = await openSyslog({ config, store, address, log, metrics });
     closer.add(() => syslog.close());
     if (config.proxyDhcp === 'on') {
       const proxy = await openProxyDhcp({ config, gate, httpPort, log, metrics });

@@ -6,6 +6,7 @@ import type { Outbox } from '../store/index.js';
 export interface Metrics {
   readonly registry: Registry;
   readonly bootDecisions: Counter<'artefact' | 'answer' | 'why'>;
+  readonly syslogLines: Counter<'outcome'>;
   readonly tftpTransfers: Counter<'outcome'>;
   readonly proxyDhcp: Counter<'outcome'>;
 }
@@ -16,6 +17,7 @@ export function createMetrics(): Metrics {
   return {
     registry,
     bootDecisions: new Counter({ name: 'metalflow_boot_decisions_total', help: 'what the gate answered, and why', labelNames: ['artefact', 'answer', 'why'], registers: [registry] }),
+    syslogLines: new Counter({ name: 'metalflow_syslog_lines_total', help: 'what became of the lines of nodes', labelNames: ['outcome'], registers: [registry] }),
     tftpTransfers: new Counter({ name: 'metalflow_tftp_transfers_total', help: 'ends of TFTP requests', labelNames: ['outcome'], registers: [registry] }),
     proxyDhcp: new Counter({ name: 'metalflow_proxy_dhcp_total', help: 'what the proxy DHCP did with each packet', labelNames: ['outcome'], registers: [registry] }),
   };

@@ -40,6 +40,7 @@ export interface SimulatedMachineSpec {
   readonly agentUrl?: string;
   readonly amt: { readonly host?: string; readonly port?: number; readonly username: string; readonly password: string };
   readonly lldpFrame?: Buffer | null;
+  readonly syslog?: SimulatedNodeOptions['syslog'];
   readonly attestEveryMs?: number;
   readonly log: Logger;
 }
@@ -55,6 +56,7 @@ export async function startSimulatedMachine(spec: SimulatedMachineSpec): Promise
   const node = createSimulatedNode({
     dir, systemUuid, macs: [mac], disks, log, ...agentWiring(log, spec.attestEveryMs), ...(spec.agentUrl && { agentApi: spec.agentUrl }),
     firmware: { tftp, bootFile: `${mac}/ipxe.efi`, scriptUrl: `${bootUrl}/ipxe/script/${mac}/auto.ipxe` },
+    ...(spec.syslog && { syslog: spec.syslog }),
     ...(spec.lldpFrame !== undefined && { lldpFrame: spec.lldpFrame }),
   });
   const amt = await startAmtSimulator({ ...spec.amt, machineUuid: systemUuid, power: node, log, journalFile: join(dir, 'amt.jsonl') });

@@ -1,4 +1,5 @@
 /** What main injects. */
+import type { NodeLogReader } from '../contracts/node-logs.js';
 import type { HookLedger, NetboxRequests, NodeDirectory, NodeWorkflows, OperatorTokens, ReadyCheck, RunPlanner } from '../contracts/operator.js';
 import type { CrashPoint } from '../telemetry/crash-point.js';
 import type { Logger } from '../telemetry/log.js';
@@ -6,6 +7,7 @@ import type { Logger } from '../telemetry/log.js';
 export interface OperatorApiDeps {
   readonly hooks: HookLedger;
   readonly nodes: NodeDirectory;
+  readonly logs: NodeLogReader;
   readonly workflows: NodeWorkflows;
   readonly planner: RunPlanner;
   readonly netboxRequests: NetboxRequests;

@@ -5,6 +5,7 @@ import { createAudit } from './audit.js';
 import type { OperatorApiDeps } from './deps.js';
 import { addHealthRoutes } from './health-routes.js';
 import { createLinks } from './links.js';
+import { addLogRoutes } from './log-routes.js';
 import { addNodeRoutes } from './node-routes.js';
 import { addOpenApi } from './openapi.js';
 import { addRequestRoute } from './request-route.js';
@@ -30,6 +31,7 @@ export function createOperatorApi(deps: OperatorApiDeps): HttpServer {
   addHealthRoutes(server, { ready: deps.ready, metrics: deps.metrics });
   if (webhookSecret !== null) addWebhookRoute(server, { hooks, workflows, secret: webhookSecret, log, ...(deps.crash && { crash: deps.crash }) });
   addNodeRoutes(server, { nodes, workflows, planner, links: createLinks(deps.temporalUi) });
+  addLogRoutes(server, { nodes, logs: deps.logs });
   addVerbRoutes(server, { nodes, workflows, audit });
   addRequestRoute(server, { nodes, workflows, netboxRequests, audit, log });
   return server;

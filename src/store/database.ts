@@ -4,13 +4,14 @@ import pg from 'pg';
 import { MetalflowError } from '../domain/errors.js';
 import type { Schema } from './schema.js';
 import * as first from './migrations/0001-first.js';
+import * as nodeLog from './migrations/0002-node-log.js';
 import * as deviceMetadata from './migrations/0003-device-metadata.js';
 import { SharedFileDialect } from './sqlite.js';
 
 export type Db = Kysely<Schema>;
 export type Tx = Transaction<Schema>;
 
-const MIGRATIONS = { '0001-first': first, '0003-device-metadata': deviceMetadata };
+const MIGRATIONS = { '0001-first': first, '0002-node-log': nodeLog, '0003-device-metadata': deviceMetadata };
 
 /**
  * @param url `sqlite:<path>` or `postgres://…`

@@ -24,6 +24,7 @@ import { createOutbox, type Outbox } from './outbox.js';
 import { createPermissionStore } from './permissions.js';
 import { createPowerStore } from './power.js';
 import { createMetadataDirectory } from './metadata-directory.js';
+import { createNodeLogs, type NodeLogs } from './node-logs.js';
 import { forgetBefore } from './retention.js';
 import { createRunStore } from './runs.js';
 import { createSeedDesk } from './seed-desk.js';
@@ -41,6 +42,7 @@ export interface Store extends Stores {
   readonly nodes: NodeDirectory;
   readonly hooks: HookLedger;
   readonly metadata: MetadataDirectory;
+  readonly logs: NodeLogs;
   /** Forgets what is older and no longer needed. @returns rows forgotten */
   forget(before: Date): Promise<number>;
   close(): Promise<void>;
@@ -79,6 +81,7 @@ export function createStore({ db, temporal, now = () => new Date(), limits = DEF
     nodes: createNodeDirectory(base),
     hooks: createHookLedger({ db }),
     metadata: createMetadataDirectory({ db }),
+    logs: createNodeLogs(base),
     forget: (before) => forgetBefore(db, before),
     close: () => db.destroy(),
   };

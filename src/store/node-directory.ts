@@ -5,6 +5,7 @@ import type { RunKind, RunPhase } from '../domain/runs.js';
 import type { LifecycleState } from '../domain/states.js';
 import type { RunOutcome } from '../contracts/messages.js';
 import type { HookLedger, NodeDirectory, NodeRow, RunRow } from '../contracts/operator.js';
+import { logsPath } from '../contracts/node-logs.js';
 import type { OrderProgress, OrderReport } from '../contracts/order.js';
 import type { Db } from './database.js';
 import { newId } from './ids.js';
@@ -33,6 +34,7 @@ export function createNodeDirectory({ db, now }: { db: Db; now: () => Date }): N
         return {
           orderId: order.id, title: order.title, action: order.action_name, state: order.state, grant: order.grant_no, progress: parse<OrderProgress>(order.progress),
           report: report && { result: report.result, message: report.message, ...(report.evidence && { evidence: report.evidence }) },
+          logs: report?.result === 'succeeded' || ['queued', 'consumed'].includes(order.state) ? null : logsPath(row.device_id, row.number),
         };
       }),
     };

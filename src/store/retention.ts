@@ -1,4 +1,4 @@
-/** What the past is kept for: journals, evidence, told messages. Runs, orders and the audit are kept for good. */
+/** What the past is kept for: journals, logs, evidence, told messages. Runs, orders and the audit are kept for good. */
 import type { Db } from './database.js';
 
 /** @returns rows forgotten */
@@ -13,6 +13,7 @@ export async function forgetBefore(db: Db, before: Date): Promise<number> {
     await db.deleteFrom('session').where('expires_at', '<', instant).executeTakeFirst(),
     await db.deleteFrom('install_code').where('expires_at', '<', instant).executeTakeFirst(),
     await db.deleteFrom('challenge').where('expires_at', '<', instant).executeTakeFirst(),
+    await db.deleteFrom('node_log').where('received_at', '<', instant).executeTakeFirst(),
     await db.deleteFrom('sender').where('at', '<', instant).executeTakeFirst(),
   ];
   return results.reduce((sum, result) => sum + Number(result.numDeletedRows), 0);

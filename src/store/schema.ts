@@ -241,6 +241,20 @@ export interface AuditTable {
   result: string;
 }
 
+export interface NodeLogTable {
+  id: string;
+  device_id: string;
+  /** The run that was open when it came. */
+  run: number | null;
+  at: string;
+  received_at: string;
+  severity: number;
+  facility: number;
+  host: string;
+  program: string | null;
+  message: string;
+}
+
 export interface Schema {
   installation: InstallationTable;
   device: DeviceTable;
@@ -261,4 +275,5 @@ export interface Schema {
   journal: JournalTable;
   hook: HookTable;
   audit: AuditTable;
+  node_log: NodeLogTable;
 }

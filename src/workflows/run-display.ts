@@ -10,6 +10,9 @@ export const attribute = Object.fromEntries(Object.entries(SEARCH_ATTRIBUTES).ma
 /** `2026-11-30 13:42:07 UTC`, of an instant or of milliseconds: nobody reads a page by milliseconds. */
 export const instant = (at: string | number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
+/** Of an order whose log is worth reading. */
+const WENT_WRONG: readonly string[] = ['failed', 'timed-out', 'not-taken', 'unknown'];
+
 /** Markdown: state, since when, what it waits for, what to do. No tables: the UI sets their columns without a gap. */
 export function runDetails(run: RunContext): string {
   const { holding: hold, input } = run;
@@ -22,7 +25,7 @@ export function runDetails(run: RunContext): string {
     '',
     `**power:** ${run.power} · **boot attempt:** ${run.attempt ? `${run.attempt.number} (\`${run.attempt.id}\`)` : 'none'} · **disk:** ${run.disk ?? 'not pinned'} · **proof:** ${run.proof ?? 'not attested'}`,
   ];
-  if (run.orders.length > 0) lines.push('', '**orders:**', '', ...run.orders.map((order) => `- ${order.title}: ${order.state}`));
+  if (run.orders.length > 0) lines.push('', '**orders:**', '', ...run.orders.map((order) => `- ${order.title}: ${order.state}${WENT_WRONG.includes(order.state) ? ` (\`metalflow node logs ${input.nodeName} --run ${input.run}\`)` : ''}`));
   if (run.stop) lines.push('', `stop asked by ${run.stop.by}: at the next safe point`);
   return lines.join('\n');
 }

@@ -61,6 +61,7 @@ export async function startOperatorBench(change: Partial<OperatorApiDeps> = {}):
   const requested: OperatorBench['requested'] = [];
   const audit: AuditLine[] = [];
   const server = createOperatorApi({
+    logs: { read: async () => ({ lines: [], after: null }) },
     hooks: memoryHooks(),
     nodes: memoryNodes(audit),
     workflows: memoryWorkflows(signals, said),

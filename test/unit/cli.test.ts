@@ -126,6 +126,24 @@ describe('the command line', () => {
       expect((await cli('node list', { isTerminal: true })).out).toBe('ID    NODE         STATE         RUN  PHASE   POWER  CLASS   SITE  HOLD\n1007  rack1-node7  provisioning  3    acting  on     worker  lab   -\n');
     });
 
+    test('logs prints a line each, and what a node sends steers no terminal', async () => {
+      answering({ lines: [{ receivedAt: '2026-11-30T10:00:01.000Z', host: 'hook', program: null, severity: 3, text: '\u001b[2Jgone' }], after: 'a' });
+      expect(await cli('node logs 1007 --run 3 --lines 5')).toEqual({ code: 0, out: '2026-11-30T10:00:01.000Z hook - error: ?[2Jgone\n', err: '' });
+      expect(asked.map((one) => one.url)).toEqual(['/api/v1/nodes/1007/logs?run=3&limit=5']);
+    });
+
+    test('logs --follow asks on from where the last page ended, one JSON object a line, until it is refused', async () => {
+      const pages = [[{ text: 'one' }], [], [{ text: 'two' }]];
+      answer = (_, response) => {
+        const lines = pages.shift();
+        if (lines) response.end(JSON.stringify({ lines, after: lines.length > 0 ? 'cursor' : null }));
+        else response.writeHead(503, { 'content-type': 'application/json' }).end(JSON.stringify(failure('store_unavailable', { why: 'gone' })));
+      };
+      const said = await cli('node logs 1007 --run 3 --follow --json');
+      expect([said.code, said.out.split('\n').slice(0, 2)]).toEqual([1, ['{"text":"one"}', '{"text":"two"}']]);
+      expect(asked.map((one) => one.url)).toEqual(['/api/v1/nodes/1007/logs?run=3', ...['after=cursor&', '', 'after=cursor&'].map((after) => `/api/v1/nodes/1007/logs?run=3&${after}wait=25`)]);
+    });
+
     test('list --json prints what the plane said', async () => {
       answering([NODE]);
       expect(JSON.parse((await cli('node list --json')).out)).toEqual([NODE]);

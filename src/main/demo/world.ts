@@ -94,15 +94,17 @@ export async function addNode(index: number, dir: string, house: Pick<House, 'bo
   const mac = `02:00:00:00:${(index >> 8).toString(16).padStart(2, '0')}:${(index & 0xff).toString(16).padStart(2, '0')}`;
   const systemUuid = `4c4c4544-0000-4000-8000-${String(index + 1).padStart(12, '0')}`;
   const serial = `SIM-DISK-${index + 1}`;
+  // Each an address of its own, by which the boot plane tells whose words it hears.
+  const address = `127.0.${2 + (index >> 8)}.${index & 0xff}`;
   const machine = await startSimulatedMachine({
     dir: join(dir, 'nodes', name), systemUuid, mac, disks: [{ name: 'vda', serial, model: 'SIMULATED', sizeBytes: DISK_BYTES, bus: 'virtio' }],
-    tftp: { host: '127.0.0.1', port: house.boot.tftpPort }, bootUrl: house.boot.httpUrl, amt: AMT, lldpFrame: lldpFrame(index + 1), attestEveryMs: 1000, log,
+    tftp: { host: '127.0.0.1', port: house.boot.tftpPort }, bootUrl: house.boot.httpUrl, amt: AMT, lldpFrame: lldpFrame(index + 1), syslog: { port: house.boot.syslogPort, from: address }, attestEveryMs: 1000, log,
   });
   await machine.amt.setFaults({ lagMs: AMT_LAG_MS });
   const deviceId = netbox.addDevice({
     name, status: 'planned', site: SITE, oobIp: '127.0.0.1/8', bmcPort: machine.amt.port,
     customFields: { bmc_type: 'amt', node_class: payload, system_uuid: systemUuid, wipe_disks: [serial] },
-    interfaces: [{ name: 'eth0', mac, addresses: [`192.0.2.${10 + (index % 200)}/24`] }],
+    interfaces: [{ name: 'eth0', mac, addresses: [`${address}/8`] }],
   });
   return { name, deviceId, payload, machine };
 }

@@ -6,7 +6,8 @@ import { createDownloader } from './download.js';
 import { bootFromNetwork } from './firmware.js';
 import { runInstalledSystem } from './installed/installed-system.js';
 import type { Life } from './life.js';
-import { startNetbootSystem } from './netboot-system.js';
+import { createHookSyslog } from './hook-syslog.js';
+import { parseCommandLine, startNetbootSystem } from './netboot-system.js';
 
 type DeviceOutcome = { readonly kind: 'booted' } | { readonly kind: 'next-device'; readonly why: string };
 
@@ -20,10 +21,29 @@ function runAgent(life: Life, commandLine: string): void {
   life.enter({ name: 'netboot-system', bootMac: start.kind === 'agent' ? start.bootMac : bootMac, commandLine });
   if (start.kind === 'stuck') return life.freeze(start.why);
   if (behaviours().silentAgent) return journal.write('agent-silent');
-  const agent = life.startAgent(createAgentMachine(life, start.bootMac), start.api);
-  const stop = (): void => power.follow(Promise.resolve(agent.stop()));
+  const syslog = sayOverSyslog(life, commandLine, start.api);
+  const agent = life.startAgent(createAgentMachine(syslog.life, start.bootMac), start.api);
+  const stop = (): void => {
+    syslog.close();
+    power.follow(Promise.resolve(agent.stop()));
+  };
   if (power.signal.aborted) stop();
   else power.signal.addEventListener('abort', stop, { once: true });
+}
+
+/** What the agent of this boot does is in the log too, as a real one's output is. */
+function sayOverSyslog(life: Life, commandLine: string, api: string): { readonly life: Life; close(): void } {
+  const host = parseCommandLine(commandLine).get('syslog_host');
+  if (!host || life.syslog === null) return { life, close: () => undefined };
+  const hook = createHookSyslog({ ...life.syslog, host });
+  hook.say('linuxkit', 'the netboot system is up');
+  hook.say('metalflow-agent', `asks ${api}`);
+  const { journal } = life;
+  const write: typeof journal.write = (event, fields = {}) => {
+    if (event === 'agent') hook.say('metalflow-agent', `${String(fields['action'])}: ${String(fields['what'])}`);
+    journal.write(event, fields);
+  };
+  return { life: { ...life, journal: { ...journal, write } }, close: hook.close };
 }
 
 async function tryNetwork(life: Life): Promise<DeviceOutcome> {

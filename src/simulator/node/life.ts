@@ -1,6 +1,7 @@
 /** What the parts of one simulated node share during one power-on. */
 import type { AttestationKey } from './attestation-key.js';
 import type { Behaviours } from './behaviours.js';
+import type { SyslogSettings } from './hook-syslog.js';
 import type { DiskFile } from './disk-file.js';
 import type { FirmwareSettings } from './firmware.js';
 import type { SeedSettings } from './installed/installed-system.js';
@@ -19,6 +20,8 @@ export interface Life {
   readonly macs: readonly string[];
   readonly firmware: FirmwareSettings;
   readonly agentApi: string | undefined;
+  /** Null: nobody hears what it logs. */
+  readonly syslog: SyslogSettings | null;
   readonly seed: SeedSettings;
   readonly seedFolder: string;
   readonly key: AttestationKey;

@@ -19,6 +19,7 @@ import { openDiskFiles, type DiskFile, type DiskSpec } from './disk-file.js';
 import type { FirmwareSettings } from './firmware.js';
 import { SEED_DEFAULTS, type SeedSettings } from './installed/installed-system.js';
 import type { ReadDiskFile } from './installed/seed.js';
+import type { SyslogSettings } from './hook-syslog.js';
 import { openJournal, type JournalEntry } from './journal.js';
 import type { Life } from './life.js';
 import type { AgentDisk } from '../../contracts/agent-machine.js';
@@ -38,6 +39,8 @@ export interface SimulatedNodeOptions {
   readonly firmware: FirmwareSettings;
   /** For a kernel without arguments; by default `metalflow_url` of the kernel's command line. */
   readonly agentApi?: string;
+  /** Where the netboot system logs to; by default nobody hears it. */
+  readonly syslog?: SyslogSettings;
   readonly startAgent: StartAgent;
   /** The agent's view of a disk that is a file. */
   readonly openDisk: (disk: DiskFile) => Promise<AgentDisk>;
@@ -132,6 +135,7 @@ export function createSimulatedNode(options: SimulatedNodeOptions): SimulatedNod
       disks: () => disks,
       firmware: options.firmware,
       agentApi: options.agentApi,
+      syslog: options.syslog ?? null,
       seed: { ...SEED_DEFAULTS, ...options.seed },
       seedFolder: join(dir, 'seeds'),
       lldpFrame: options.lldpFrame ?? null,

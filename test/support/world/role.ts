@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
 export interface RoleProcess {
+  readonly pid: number;
   readonly exited: Promise<number | null>;
   log(): string;
   stop(): Promise<number | null>;
@@ -14,6 +15,7 @@ export function startRole(role: 'worker' | 'boot' | 'agentapi' | 'operatorapi', 
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-100_000)));
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   return {
+    pid: child.pid!,
     exited,
     log: () => log,
     async stop() {

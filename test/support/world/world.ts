@@ -99,7 +99,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
   const { name: namespace, temporal } = await test.namespace();
   const netboxToken = `nbt_test00000001.${randomBytes(20).toString('hex')}`;
   const netbox = await startNetboxStandIn({ token: netboxToken, log: silentLogger(), ...(options.netboxFields && { fields: options.netboxFields }) });
-  const ports = { TFTP: await freeUdpLikePort(), BOOT_HTTP: await freePort(), SYSLOG: 0, AGENT_HTTP: await freePort(), METADATA: 0, OPERATOR: await freePort() };
+  const ports = { TFTP: await freeUdpLikePort(), BOOT_HTTP: await freePort(), SYSLOG: await freeUdpLikePort(), AGENT_HTTP: await freePort(), METADATA: 0, OPERATOR: await freePort() };
   const base: Record<string, string> = {
     ...Object.fromEntries(Object.entries(ports).map(([key, port]) => [`METALFLOW_${key}_PORT`, String(port)])),
     METALFLOW_DATA_DIR: dir, METALFLOW_SITE: 'lab', METALFLOW_SIMULATION: 'true', METALFLOW_LOG_LEVEL: 'debug', METALFLOW_LIMITS_FILE: at('limits.json'), METALFLOW_RECONCILE_SECONDS: '2',
@@ -121,15 +121,16 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
       const index = ++nodeCount;
       const id = { name: name ?? `node-${index}`, mac: `02:00:00:00:01:${index.toString(16).padStart(2, '0')}`, systemUuid: `4c4c4544-0001-4000-8000-${String(index).padStart(12, '0')}`, serial: `DISK-${index}` };
       const disk = (name: string, serial: string) => ({ name, serial, model: 'SIMULATED', sizeBytes: diskBytes, bus: 'virtio' });
+      const address = `127.0.1.${index}`;
       const machine = await startSimulatedMachine({
         dir: at('nodes', id.name), systemUuid: id.systemUuid, mac: id.mac, disks: [disk('vda', id.serial), ...(secondDisk ? [disk('vdb', `${id.serial}-B`)] : [])],
-        tftp: { host: '127.0.0.1', port: ports.TFTP }, bootUrl: `http://127.0.0.1:${ports.BOOT_HTTP}`, amt: AMT, lldpFrame: null, attestEveryMs: 500, log: silentLogger(),
+        tftp: { host: '127.0.0.1', port: ports.TFTP }, bootUrl: `http://127.0.0.1:${ports.BOOT_HTTP}`, amt: AMT, lldpFrame: null, syslog: { port: ports.SYSLOG, from: address }, attestEveryMs: 500, log: silentLogger(),
       });
       machines.push(machine);
       const deviceId = netbox.addDevice({
         name: id.name, status, site: 'lab', oobIp: '127.0.0.1/8', bmcPort: machine.amt.port,
         customFields: { bmc_type: 'amt', node_class: payload, system_uuid: id.systemUuid, wipe_disks: [id.serial, ...(secondDisk ? [`${id.serial}-B`] : [])], ...customFields },
-        interfaces: [{ name: 'eth0', mac: id.mac, addresses: [`192.0.2.${10 + index}/24`] }],
+        interfaces: [{ name: 'eth0', mac: id.mac, addresses: [`${address}/8`] }],
       });
       return { ...id, deviceId, machine };
     },

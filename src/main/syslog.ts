@@ -1,0 +1,38 @@
+/** The syslog receiver of the boot role, with what becomes of its lines: the store, our log, and the system journal when asked. */
+import { createJournalForwarder } from '../boot/syslog/journal.js';
+import { createLogKeeper } from '../boot/syslog/keeper.js';
+import { startSyslogReceiver } from '../boot/syslog/receiver.js';
+import type { Config } from '../config/index.js';
+import type { Store } from '../store/index.js';
+import type { Logger } from '../telemetry/log.js';
+import type { Metrics } from './metrics.js';
+import type { RunningRole } from './role.js';
+
+export interface SyslogDeps {
+  readonly config: Config;
+  readonly store: Pick<Store, 'boot' | 'logs'>;
+  readonly address: string;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** @throws port_in_use, port_forbidden, address_not_here */
+export async function openSyslog({ config, store, address, log, metrics }: SyslogDeps): Promise<RunningRole & { readonly port: number }> {
+  const now = (): Date => new Date();
+  const keeper = createLogKeeper({ directory: store.boot, logs: store.logs, now, log, count: (outcome, lines) => metrics.syslogLines.inc({ outcome }, lines) });
+  const journal = config.syslogJournal === '' ? null : createJournalForwarder({ program: config.syslogJournal, log });
+  const receiver = await startSyslogReceiver({
+    address, port: config.syslogPort, now, log,
+    sink(line) {
+      keeper.take(line);
+      journal?.take(line);
+    },
+  });
+  return {
+    port: receiver.port,
+    async close() {
+      await receiver.close();
+      await Promise.all([keeper.close(), journal?.close()]);
+    },
+  };
+}
