@@ -6,11 +6,14 @@ import type { BmcAddress } from '../contracts/device.js';
 import { issuesText } from '../contracts/primitives.js';
 import { isMetalflowError, MetalflowError } from '../domain/errors.js';
 import type { Logger } from '../telemetry/log.js';
-import { createAmtBmc } from './amt/client.js';
-import type { Timeouts } from './amt/connection.js';
+import { AMT_PORT, AMT_TLS_PORT, createAmtBmc } from './amt/client.js';
+import { DEFAULT_TIMEOUTS, type Timeouts } from './amt/connection.js';
+import { readAuthorities } from './authorities.js';
+import { createConnector } from './connector.js';
 import { createIpmiBmc } from './ipmi/client.js';
 import { createManualBmc } from './manual.js';
-import { createRedfishBmc } from './redfish/client.js';
+import { createRedfishBmc, redfishOrigin } from './redfish/client.js';
+import type { Trust } from './trust.js';
 
 export interface BmcFactoryDeps {
   readonly secrets: SecretReader;
@@ -18,6 +21,12 @@ export interface BmcFactoryDeps {
   readonly timeouts?: Partial<Timeouts>;
   /** METALFLOW_IPMI_CIPHER_SUITES, in order of preference. */
   readonly ipmiCipherSuites?: readonly number[];
+  /** What goes for every BMC over TLS; the pin is the device's own. */
+  readonly tls?: {
+    /** PEM file of the authorities that count in place of those that Node knows. */
+    readonly caFile: string | null;
+    readonly oldTls: boolean;
+  };
 }
 
 const Credentials = z.object({
@@ -26,15 +35,22 @@ const Credentials = z.object({
   password: z.string().min(1).max(256),
 });
 
-const AMT_TLS_PORT = 16_993;
 const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9][A-Za-z0-9-]{0,62})*\.?$/;
 
 /**
  * `open` throws MetalflowError
- * - `device_invalid` for a host that is none, and AMT's TLS port
+ * - `device_invalid` for a host that is none, and a pin without TLS
+ * - `setting_invalid` for authorities that cannot be read
  * - `bmc_auth_failed` when the secret is missing, unreadable or not `{username, password}`
  */
-export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites }: BmcFactoryDeps): BmcFactory {
+export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites, tls = { caFile: null, oldTls: false } }: BmcFactoryDeps): BmcFactory {
+  const trustOf = async ({ fingerprint }: BmcAddress): Promise<Trust> => ({
+    pin: fingerprint ?? null,
+    // A pin trusts one certificate, whoever signed it.
+    authorities: fingerprint === undefined && tls.caFile !== null ? await readAuthorities(tls.caFile) : null,
+    oldTls: tls.oldTls,
+  });
+
   return {
     async open(address) {
       switch (address.type) {
@@ -42,13 +58,14 @@ export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites }: B
           return createManualBmc(address);
         case 'redfish':
           requireHost(address);
-          return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log });
+          return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, connect: createConnector({ trust: redfishOrigin(address).startsWith('http:') ? null : await trustOf(address), connectMs: DEFAULT_TIMEOUTS.connectMs }) });
         case 'ipmi':
           requireHost(address);
           return createIpmiBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...(ipmiCipherSuites && { cipherSuites: ipmiCipherSuites }) });
         case 'amt':
-          requireReachable(address);
-          return createAmtBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, timeouts });
+          requireHost(address);
+          requireTlsForPin(address);
+          return createAmtBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, timeouts, trust: amtSpeaksTls(address) ? await trustOf(address) : null });
       }
     },
   };
@@ -56,9 +73,12 @@ export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites }: B
 
 const secretName = ({ type }: BmcAddress): string => `bmc-${type}`;
 
-function requireReachable(address: BmcAddress): void {
-  requireHost(address);
-  if (address.port === AMT_TLS_PORT) throw new MetalflowError('device_invalid', { field: 'BMC port', what: `${AMT_TLS_PORT} is AMT's TLS port, which has no driver yet; use 16992` });
+const amtSpeaksTls = ({ port, tls }: BmcAddress): boolean => tls ?? port === AMT_TLS_PORT;
+
+/** Whoever pins a certificate does not mean to speak without one. */
+function requireTlsForPin(address: BmcAddress): void {
+  if (address.fingerprint === undefined || amtSpeaksTls(address)) return;
+  throw new MetalflowError('device_invalid', { field: 'config_context.metalflow.bmc_fingerprint', what: `pins a certificate, and AMT's port ${address.port ?? AMT_PORT} is plain: set bmc_port ${AMT_TLS_PORT}, or bmc_tls` });
 }
 
 function requireHost({ host }: BmcAddress): void {

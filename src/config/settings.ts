@@ -68,6 +68,9 @@ export const SETTING_GROUPS = {
   },
   BMCs: {
     ipmiCipherSuites: { name: 'METALFLOW_IPMI_CIPHER_SUITES', of: 'RMCP+ cipher suites, comma-separated; the next is tried only where a BMC does not know the last (17: SHA-256; 3: SHA-1, all that older BMCs have)', default: '17,3', parse: numberList(1, 17) },
+    bmcCaFile: { name: 'METALFLOW_BMC_CA_FILE', of: 'PEM file of the authorities that sign the certificates of BMCs, in place of those that Node knows; a pin (`metalflow.bmc_fingerprint` in the config context) needs none', default: null, parse: filePath },
+    bmcOldTls: { name: 'METALFLOW_BMC_OLD_TLS', of: 'speak TLS 1.0 and 1.1 with a BMC that has nothing newer, with the ciphers and key sizes of their time', default: 'false', parse: yesNo },
+    bmcCalls: { name: 'METALFLOW_BMC_CALLS', of: 'calls of BMCs under way at once in one worker; each holds one connection', default: '64', parse: wholeNumber(1, 10_000) },
   },
   Policy: {
     site: { name: 'METALFLOW_SITE', of: 'site this worker reaches nodes of (NetBox slug); names its task queue', default: 'default', parse: slug },

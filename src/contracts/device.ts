@@ -12,7 +12,7 @@ export const BmcAddress = z.object({
   type: z.enum(BMC_TYPES),
   /** IP address or host name; empty for `manual`. */
   host: z.string().max(253),
-  /** TCP port; absent means the type's own (AMT 16992). */
+  /** TCP port; absent means the type's own (AMT 16992, with TLS 16993). */
   port: z.number().int().min(1).max(65_535).optional(),
   /** Whether TLS is spoken; absent means what type and port say (AMT: 16993 yes, every other port no). Only `false` lets Redfish credentials go in the clear. */
   tls: z.boolean().optional(),

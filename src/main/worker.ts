@@ -8,6 +8,7 @@ import {
   activityInterceptors, createImageActivities, createLifecycleActivities, createNetbootActivities, createNetboxActivities, createOrderActivities, createPlanningActivities, createPowerActivities,
   createRunActivities, restartMissingLifecycles, type CentralActivities, type SiteActivities,
 } from '../activities/index.js';
+import { createCappedBmcFactory } from '../bmc/capped-factory.js';
 import { createBmcFactory } from '../bmc/factory.js';
 import { createFileSecretReader } from '../bmc/file-secrets.js';
 import type { Config } from '../config/index.js';
@@ -108,7 +109,8 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
 }
 
 function siteActivities({ config, store, libraries, log }: WorkerDeps): SiteActivities {
-  const bmc = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log, ipmiCipherSuites: config.ipmiCipherSuites });
+  const factory = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log, ipmiCipherSuites: config.ipmiCipherSuites, tls: { caFile: config.bmcCaFile, oldTls: config.bmcOldTls } });
+  const bmc = createCappedBmcFactory({ factory, most: config.bmcCalls });
   return { ...createPowerActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock, crash: crashPointOf(config) }), ...createImageActivities({ images: libraries.images }) };
 }
 

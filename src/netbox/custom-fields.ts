@@ -2,6 +2,7 @@
 import { BMC_BOOTS, BMC_TYPES, type BmcAddress } from '../contracts/device.js';
 import { rawChoice } from '../domain/desired-action.js';
 import { MetalflowError } from '../domain/errors.js';
+import { parseFingerprint } from '../domain/fingerprint.js';
 import { isOneOf } from '../domain/states.js';
 import { parseUuid } from '../domain/uuid.js';
 
@@ -58,7 +59,7 @@ function splitText(text: string, name: string): unknown {
 /**
  * Where the BMC answers, and how: `bmc_type`, the device's oob_ip, and what `metalflow` of its config context says of it (what
  * has no place on an address in NetBox, and often goes for a whole rack): `bmc_port` when the port is not the type's own,
- * `bmc_tls`, `bmc_system`, `bmc_boot`. null when no type is set, or no address. A `manual` BMC needs none.
+ * `bmc_tls`, `bmc_fingerprint` (in any usual spelling), `bmc_system`, `bmc_boot`. null when no type is set, or no address. A `manual` BMC needs none.
  * @throws device_invalid
  */
 export function readBmc(fields: CustomFields, oobAddress: string | null, configContext: unknown): BmcAddress | null {
@@ -69,7 +70,8 @@ export function readBmc(fields: CustomFields, oobAddress: string | null, configC
   if (oobAddress === null) return null;
   const port = readContext(configContext, 'bmc_port', isPort, 'no TCP port');
   const tls = readContext(configContext, 'bmc_tls', isFlag, 'neither true nor false');
-  const address = { type, host: withoutPrefix(oobAddress), ...(port !== null && { port }), ...(tls !== null && { tls }) };
+  const pin = readContext(configContext, 'bmc_fingerprint', isFingerprint, 'no SHA-256 fingerprint of a certificate (64 hex digits, with colons or without)');
+  const address = { type, host: withoutPrefix(oobAddress), ...(port !== null && { port }), ...(tls !== null && { tls }), ...(pin !== null && { fingerprint: parseFingerprint(pin)! }) };
   if (type === 'amt') return address;
   const systemUuid = readSystemUuid(fields);
   const known = { ...address, ...(systemUuid !== null && { systemUuid }) };
@@ -81,6 +83,7 @@ export function readBmc(fields: CustomFields, oobAddress: string | null, configC
 
 const isPort = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 65_535;
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
+const isFingerprint = (value: unknown): value is string => typeof value === 'string' && parseFingerprint(value) !== null;
 const isSystemName = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '' && value.length <= 200;
 const isBoot = (value: unknown): value is (typeof BMC_BOOTS)[number] => typeof value === 'string' && isOneOf(BMC_BOOTS, value);
 

@@ -34,11 +34,11 @@ describe.each(['auth', 'auth-int, auth'] as const)('with qop="%s" (A1)', (qopPro
 });
 
 describe('arming one network boot', () => {
-  test("goes in Intel's order, sends no power command, and is used up by one boot", async () => {
+  test("looks whether it can be done, goes in Intel's order, sends no power command, and is used up by one boot", async () => {
     const { amt, machine, open } = await start();
     const bmc = open();
     await bmc.bootOnceFromNetwork();
-    expect(amt.counts().calls).toEqual(['Get AMT_BootSettingData', 'ChangeBootOrder', 'Put AMT_BootSettingData', 'SetBootConfigRole', 'ChangeBootOrder']);
+    expect(amt.counts().calls).toEqual(['Get AMT_BootCapabilities', 'Get IPS_HostBasedSetupService', 'Get AMT_BootSettingData', 'ChangeBootOrder', 'Put AMT_BootSettingData', 'SetBootConfigRole', 'ChangeBootOrder']);
     expect(amt.counts().byValue).toEqual({});
     expect(amt.armed()).toEqual({ role: 1, source: 'Intel(r) AMT: Force PXE Boot', boot: 'network' });
     for (const _boot of ['network', 'disk']) {
@@ -79,30 +79,40 @@ describe('arming one network boot', () => {
   });
 
   test.each([
-    // The first request fetches the challenge, the second reads the settings.
+    // The first request fetches the challenge, the next three only read.
     [2, 'not-sent'],
-    [3, 'unknown'],
+    [4, 'not-sent'],
     [5, 'unknown'],
+    [7, 'unknown'],
   ] as const)('by a BMC that vanishes after %i requests is %s: "nothing happened" is said only where it is true', async (requests, kind) => {
     const { amt } = await start();
     const real = createConnection({ origin: `http://${amt.host}:${amt.port}`, timeouts: DEFAULT_TIMEOUTS });
     let left = requests;
-    const connection: Connection = { send: async (request) => (left-- > 0 ? real.send(request) : { kind: 'not-connected', why: 'no route to the host' }) };
+    const connection: Connection = { send: async (request) => (left-- > 0 ? real.send(request) : { kind: 'not-connected', code: 'bmc_unreachable', why: 'no route to the host' }) };
     const bmc = createAmtBmc({ address: { type: 'amt', host: amt.host, port: amt.port }, credentials: CREDENTIALS, secret: 'bmc-amt', log: silentLogger(), timeouts: { tries: 1 }, connection });
     expect(await bmc.bootOnceFromNetwork()).toEqual({ kind, why: 'no route to the host' });
     await bmc.close();
   });
 
-  test('in client control mode is refused with what to change, and known beforehand (failure mode 4)', async () => {
-    const { open } = await start({ faults: { ccmAccessDenied: true } });
+  test('in client control mode is refused with what to change, before anything is changed', async () => {
+    const { amt, open } = await start({ faults: { ccmAccessDenied: true } });
     const bmc = open();
     expect(await bmc.capabilities()).toMatchObject({ bootOnceFromNetwork: false, why: expect.stringContaining('admin control mode') });
-    expect(await bmc.bootOnceFromNetwork()).toMatchObject({ kind: 'refused', code: 'bmc_refused', details: { step: 'ChangeBootOrder', value: 'AccessDenied' } });
+    expect(await bmc.bootOnceFromNetwork()).toMatchObject({ kind: 'refused', code: 'bmc_refused', details: { step: 'one-time network boot', value: 'client control mode', meaning: expect.stringContaining('provision it in admin control mode') } });
+    expect(amt.counts().calls.filter((call) => !call.startsWith('Get'))).toEqual([]);
   });
 
   test('is impossible where the firmware has no network boot', async () => {
     const { open } = await start({ faults: { noPxe: true } });
-    expect(await open().capabilities()).toMatchObject({ bootOnceFromNetwork: false, why: expect.stringContaining('ForcePXEBoot') });
+    const bmc = open();
+    expect(await bmc.capabilities()).toMatchObject({ bootOnceFromNetwork: false, why: expect.stringContaining('enable network boot in the firmware') });
+    expect(await bmc.bootOnceFromNetwork()).toMatchObject({ kind: 'refused', code: 'bmc_refused', why: expect.stringContaining('ForcePXEBoot') });
+  });
+
+  test('goes on where the firmware is too old to have control modes or boot capabilities', async () => {
+    const { amt, open } = await start({ faults: { absentClasses: ['IPS_HostBasedSetupService', 'AMT_BootCapabilities'] } });
+    expect(await open().bootOnceFromNetwork()).toEqual({ kind: 'accepted' });
+    expect(amt.armed().boot).toBe('network');
   });
 });
 
@@ -170,6 +180,23 @@ describe('off is read back (A5)', () => {
   test.each(['hibernate', 'sleep-deep', 'sleep-light'] as const)('%s reads as itself', async (initialPower) => {
     const { open } = await start({ initialPower });
     expect(await open().observePower()).toEqual({ kind: 'read', power: initialPower });
+  });
+});
+
+describe('what the operating system does while the power reads on', () => {
+  test.each([
+    ['on', false, { osPowerSaving: 'full' }],
+    ['on', true, { osPowerSaving: 'saving' }],
+    ['off-soft', true, {}],
+  ] as const)('%s and saving power (%s) is shown by the capabilities, and changes no reading', async (initialPower, osSavesPower, shown) => {
+    const { open } = await start({ initialPower, faults: { osSavesPower } });
+    const bmc = open();
+    expect(await bmc.capabilities()).toEqual({ bootOnceFromNetwork: true, ...shown });
+    expect(await bmc.observePower()).toEqual({ kind: 'read', power: initialPower });
+  });
+  test('is nothing where the firmware has no such class', async () => {
+    const { open } = await start({ initialPower: 'on', faults: { absentClasses: ['IPS_PowerManagementService'] } });
+    expect(await open().capabilities()).toEqual({ bootOnceFromNetwork: true });
   });
 });
 

@@ -43,7 +43,7 @@ export const DISK = 'Intel(r) AMT: Force Hard-drive Boot';
 export async function post(amt: Pick<AmtSimulator, 'host' | 'port'>, ...envelopes: string[]): Promise<{ status: number; body: string }[]> {
   const transport = createTransport({
     connection: createConnection({ origin: `http://${amt.host}:${amt.port}`, timeouts: DEFAULT_TIMEOUTS }),
-    digest: createDigestSession({ credentials: CREDENTIALS }), timeouts: { ...DEFAULT_TIMEOUTS, tries: 1 }, address: 'amt', secret: 'bmc-amt', log: silentLogger(),
+    digest: createDigestSession({ credentials: CREDENTIALS }), timeouts: { ...DEFAULT_TIMEOUTS, tries: 1 }, isTls: false, address: 'amt', secret: 'bmc-amt', log: silentLogger(),
   });
   const answers = [];
   for (const text of envelopes) {

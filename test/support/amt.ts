@@ -1,6 +1,7 @@
 /** A simulated AMT, what its machine was told, and Bmc objects that talk to it. */
 import { createAmtBmc } from '../../src/bmc/amt/client.js';
 import type { Timeouts } from '../../src/bmc/amt/connection.js';
+import type { Trust } from '../../src/bmc/trust.js';
 import type { Bmc } from '../../src/contracts/bmc.js';
 import { startAmtSimulator, type AmtSimulator, type AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
 import { silentLogger, type Logger } from '../../src/telemetry/log.js';
@@ -12,7 +13,7 @@ export interface AmtBench {
   readonly amt: AmtSimulator;
   /** `on network`, `on disk`, `off`, in order. */
   readonly machine: string[];
-  open(options?: { password?: string; timeouts?: Partial<Timeouts>; log?: Logger }): Bmc;
+  open(options?: { password?: string; timeouts?: Partial<Timeouts>; log?: Logger; trust?: Trust | null; now?: () => Date }): Bmc;
   close(): Promise<void>;
 }
 
@@ -28,13 +29,15 @@ export async function startAmtBench(options: Partial<AmtSimulatorOptions> = {}):
   return {
     amt,
     machine,
-    open({ password = CREDENTIALS.password, timeouts, log = silentLogger() } = {}) {
+    open({ password = CREDENTIALS.password, timeouts, log = silentLogger(), trust = null, now } = {}) {
       const bmc = createAmtBmc({
         address: { type: 'amt', host: amt.host, port: amt.port },
         credentials: { ...CREDENTIALS, password },
         secret: 'bmc-amt',
         log,
         timeouts: { pauseMs: 5, ...timeouts },
+        trust,
+        ...(now && { now }),
       });
       opened.push(bmc);
       return bmc;

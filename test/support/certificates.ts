@@ -8,6 +8,8 @@ const FOLDER = join(__dirname, '..', 'fixtures', 'certificates');
 export type CertificateName = 'amt' | 'expired' | 'elsewhere' | 'self-signed' | 'old';
 
 export const CA_FILE = join(FOLDER, 'ca.pem');
+/** Its text. */
+export const authorities = readFileSync(CA_FILE, 'utf8');
 
 export const certificate = (name: CertificateName): { key: string; cert: string } => ({
   key: readFileSync(join(FOLDER, `${name}.key`), 'utf8'),

@@ -34,8 +34,25 @@ describe('opening a BMC', () => {
     expect(bmc.address.host).toBe(host);
     await bmc.close();
   });
-  test("AMT's TLS port is refused plainly", async () => {
-    await expect(factory(good).open({ type: 'amt', host: '10.0.0.1', port: 16_993 })).rejects.toMatchObject({ code: 'device_invalid', details: { field: 'BMC port' } });
+  test.each([{}, { port: 16_992 }, { port: 16_993, tls: false }])('a pin on %j is refused: nothing there would be held against it', async (address) => {
+    await expect(factory(good).open({ type: 'amt', host: '10.0.0.1', fingerprint: 'ab'.repeat(32), ...address })).rejects.toMatchObject({ code: 'device_invalid', details: { field: expect.stringContaining('bmc_fingerprint'), what: expect.stringContaining('16993') } });
+  });
+  describe('with authorities of the site', () => {
+    const withAuthorities = (caFile: string): BmcFactory => createBmcFactory({ secrets: { readJson: async () => good }, log: silentLogger(), tls: { caFile, oldTls: false } });
+    const overTls = { type: 'amt', host: '10.0.0.1', port: 16_993 } as const;
+    test.each([
+      ['is not there', '/nowhere/ca.pem', 'cannot be read'],
+      ['holds none', __filename, 'no certificate'],
+    ])('a file that %s stops the opening, and says so', async (_name, file, why) => {
+      await expect(withAuthorities(file).open(overTls)).rejects.toMatchObject({ code: 'setting_invalid', message: expect.stringMatching(`METALFLOW_BMC_CA_FILE.*${why}`) });
+    });
+    test('a file is not asked for where a certificate is pinned, or nothing is said over TLS', async () => {
+      for (const address of [{ ...overTls, fingerprint: 'ab'.repeat(32) }, { type: 'amt', host: '10.0.0.1' } as const]) {
+        const bmc = await withAuthorities('/nowhere/ca.pem').open(address);
+        expect(bmc.address).toEqual(address);
+        await bmc.close();
+      }
+    });
   });
   test.each([
     ['missing', null, 'there is no such file'],

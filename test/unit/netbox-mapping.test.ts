@@ -9,6 +9,8 @@ const interfaces = RestPage.parse(capture('rest-device-interfaces').body).result
 const addresses = RestPage.parse(capture('rest-device-ip-addresses').body).results.map((one) => RestAddress.parse(one));
 
 const NO_WIRING = { macs: [], addresses: [] };
+/** SHA-256 of a certificate. */
+const PIN = 'ab01'.repeat(16);
 const UUID = '4c4c4544-0051-3010-8052-b4c04f4e3532';
 
 /** The captured device with some custom fields, and other members, replaced. */
@@ -98,6 +100,8 @@ describe('custom fields', () => {
     ['redfish', {}, { systemUuid: UUID }],
     ['ipmi', { bmc_system: 'Self', bmc_boot: 'pxe' }, { systemUuid: UUID }],
     ['amt', { bmc_system: 'Self', bmc_boot: 'pxe', bmc_tls: true }, { tls: true }],
+    ['amt', { bmc_port: 16_993, bmc_fingerprint: PIN.toUpperCase().match(/../g)!.join(':') }, { port: 16_993, fingerprint: PIN }],
+    ['redfish', { bmc_fingerprint: PIN }, { fingerprint: PIN, systemUuid: UUID }],
   ])('%s takes from the context %j what concerns it', (type, metalflow, bmc) => {
     expect(mapped({ bmc_type: type, system_uuid: UUID }, { config_context: { metalflow } }).bmc).toEqual({ type, host: '198.51.100.10', ...bmc });
   });
@@ -118,6 +122,7 @@ describe('a field that cannot be read is named', () => {
     ['config_context.metalflow.bmc_port', { bmc_type: 'amt' }, { config_context: { metalflow: { bmc_port: '16992' } } }],
     ['config_context.metalflow.bmc_port', { bmc_type: 'amt' }, { config_context: { metalflow: { bmc_port: 70_000 } } }],
     ['config_context.metalflow.bmc_tls', { bmc_type: 'amt' }, { config_context: { metalflow: { bmc_tls: 'no' } } }],
+    ['config_context.metalflow.bmc_fingerprint', { bmc_type: 'amt' }, { config_context: { metalflow: { bmc_fingerprint: PIN.slice(2) } } }],
     ['config_context.metalflow.bmc_system', { bmc_type: 'redfish' }, { config_context: { metalflow: { bmc_system: 1 } } }],
     ['config_context.metalflow.bmc_boot', { bmc_type: 'redfish' }, { config_context: { metalflow: { bmc_boot: 'floppy' } } }],
     ['name', {}, { name: null }],

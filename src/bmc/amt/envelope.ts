@@ -1,4 +1,4 @@
-/** The six WS-Man requests we send, in the form that Intel's own clients send them. Everything that varies is escaped. */
+/** The WS-Man requests we send, in the form that Intel's own clients send them. Everything that varies is escaped. */
 import type { FORCE_PXE_BOOT} from './names.js';
 import { ANONYMOUS, BOOT_CONFIGURATION, NS, RESOURCES, ROLE_NEXT_SINGLE_USE, type ResourceName } from './names.js';
 
@@ -40,18 +40,33 @@ function referenceXml({ resource, selectors }: Reference): string {
 
 const DECLARATION = '<?xml version="1.0" encoding="utf-8"?>';
 
-function envelope(action: string, resource: ResourceName, messageId: string, body: string): string {
+type Selectors = Readonly<Record<string, string>>;
+
+const selectorsXml = (selectors: Selectors): string => Object.entries(selectors).map(([name, value]) => `<w:Selector Name="${escapeXml(name)}">${escapeXml(value)}</w:Selector>`).join('');
+
+function envelope(action: string, resource: ResourceName, messageId: string, body: string, selectors: Selectors | null = null): string {
   return (
     `${DECLARATION}<Envelope xmlns="${NS.soap}" xmlns:a="${NS.addressing}" xmlns:w="${NS.wsman}"><Header>` +
     `<a:Action>${action}</a:Action><a:To>/wsman</a:To><w:ResourceURI>${RESOURCES[resource]}</w:ResourceURI>` +
     `<a:MessageID>${escapeXml(messageId)}</a:MessageID><a:ReplyTo><a:Address>${ANONYMOUS}</a:Address></a:ReplyTo>` +
-    `<w:OperationTimeout>PT60S</w:OperationTimeout></Header><Body>${body}</Body></Envelope>`
+    `<w:OperationTimeout>PT60S</w:OperationTimeout>${selectors === null ? '' : `<w:SelectorSet>${selectorsXml(selectors)}</w:SelectorSet>`}</Header><Body>${body}</Body></Envelope>`
   );
 }
 
 const element = (resource: ResourceName, name: string, fields: readonly Field[]): string => `<h:${name} xmlns:h="${RESOURCES[resource]}">${fields.map(fieldXml).join('')}</h:${name}>`;
 
-export const getEnvelope = (resource: ResourceName, messageId: string): string => envelope(`${NS.transfer}/Get`, resource, messageId, '');
+/** @param selectors only for a class of several instances: Intel's clients name none for the others */
+export const getEnvelope = (resource: ResourceName, messageId: string, selectors: Selectors | null = null): string => envelope(`${NS.transfer}/Get`, resource, messageId, '', selectors);
+
+export const enumerateEnvelope = (resource: ResourceName, messageId: string): string =>
+  envelope(`${NS.enumeration}/Enumerate`, resource, messageId, `<Enumerate xmlns="${NS.enumeration}"/>`);
+
+/** Asks for everything at once; firmware gives what it has room for. */
+export const pullEnvelope = (resource: ResourceName, context: string, messageId: string): string =>
+  envelope(
+    `${NS.enumeration}/Pull`, resource, messageId,
+    `<Pull xmlns="${NS.enumeration}"><EnumerationContext>${escapeXml(context)}</EnumerationContext><MaxElements>999</MaxElements><MaxCharacters>99999</MaxCharacters></Pull>`,
+  );
 
 export const putEnvelope = (resource: ResourceName, fields: readonly Field[], messageId: string): string =>
   envelope(`${NS.transfer}/Put`, resource, messageId, element(resource, resource, fields));
@@ -69,6 +84,9 @@ export const setBootConfigRoleEnvelope = (messageId: string): string =>
     ['BootConfigSetting', { resource: 'CIM_BootConfigSetting', selectors: { InstanceID: BOOT_CONFIGURATION } }],
     ['Role', String(ROLE_NEXT_SINGLE_USE)],
   ], messageId);
+
+/** AMT_TimeSynchronizationService.GetLowAccuracyTimeSynch: what AMT's clock says. */
+export const getTimeEnvelope = (messageId: string): string => invokeEnvelope('AMT_TimeSynchronizationService', 'GetLowAccuracyTimeSynch', [], messageId);
 
 /** CIM_PowerManagementService.RequestPowerStateChange of the host (`ManagedSystem`), not of the ME. */
 export const requestPowerStateChangeEnvelope = (state: number, messageId: string): string =>

@@ -5,6 +5,7 @@ export const NS = {
   addressing: 'http://schemas.xmlsoap.org/ws/2004/08/addressing',
   wsman: 'http://schemas.dmtf.org/wbem/wsman/1/wsman.xsd',
   transfer: 'http://schemas.xmlsoap.org/ws/2004/09/transfer',
+  enumeration: 'http://schemas.xmlsoap.org/ws/2004/09/enumeration',
   identity: 'http://schemas.dmtf.org/wbem/wsman/identity/1/wsmanidentity.xsd',
 } as const;
 
@@ -22,9 +23,17 @@ export const RESOURCES = {
   CIM_BootConfigSetting: `${CIM}CIM_BootConfigSetting`,
   CIM_BootSourceSetting: `${CIM}CIM_BootSourceSetting`,
   CIM_BootService: `${CIM}CIM_BootService`,
+  CIM_ElementSettingData: `${CIM}CIM_ElementSettingData`,
+  CIM_SoftwareIdentity: `${CIM}CIM_SoftwareIdentity`,
   AMT_BootSettingData: `${AMT}AMT_BootSettingData`,
   AMT_BootCapabilities: `${AMT}AMT_BootCapabilities`,
+  AMT_EthernetPortSettings: `${AMT}AMT_EthernetPortSettings`,
+  AMT_GeneralSettings: `${AMT}AMT_GeneralSettings`,
+  AMT_SetupAndConfigurationService: `${AMT}AMT_SetupAndConfigurationService`,
+  AMT_SystemPowerScheme: `${AMT}AMT_SystemPowerScheme`,
+  AMT_TimeSynchronizationService: `${AMT}AMT_TimeSynchronizationService`,
   IPS_HostBasedSetupService: `${IPS}IPS_HostBasedSetupService`,
+  IPS_PowerManagementService: `${IPS}IPS_PowerManagementService`,
 } as const;
 export type ResourceName = keyof typeof RESOURCES;
 
@@ -32,6 +41,8 @@ export type ResourceName = keyof typeof RESOURCES;
 export const BOOT_CONFIGURATION = 'Intel(r) AMT: Boot Configuration 0';
 /** CIM_BootSourceSetting.InstanceID of the network. Another spelling is accepted and then ignored (mps#752). */
 export const FORCE_PXE_BOOT = 'Intel(r) AMT: Force PXE Boot';
+/** AMT_EthernetPortSettings.InstanceID of the wired port; 1 is the wireless one. */
+export const WIRED_PORT = 'Intel(r) AMT Ethernet Port Settings 0';
 /** CIM_BootService.SetBootConfigRole: the next boot only; AMT takes it back by itself. */
 export const ROLE_NEXT_SINGLE_USE = 1;
 

@@ -22,6 +22,8 @@ export interface TransportDeps {
   readonly connection: Connection;
   readonly digest: DigestSession;
   readonly timeouts: Timeouts;
+  /** Whether the connection is over TLS. */
+  readonly isTls: boolean;
   /** `host:port`, for the texts. */
   readonly address: string;
   /** The secret's name, for the texts. */
@@ -32,7 +34,7 @@ export interface TransportDeps {
 /** With credentials, for one envelope: a first 401 may mean a nonce that AMT has dropped, a second means the password. */
 const LOGINS = 2;
 
-export function createTransport({ connection, digest, timeouts, address, secret, log }: TransportDeps): Transport {
+export function createTransport({ connection, digest, timeouts, isTls, address, secret, log }: TransportDeps): Transport {
   let last: Promise<unknown> = Promise.resolve();
 
   async function postPatiently(envelope: string, kind: 'read' | 'command', signal: AbortSignal): Promise<Outcome<HttpAnswer>> {
@@ -65,6 +67,7 @@ export function createTransport({ connection, digest, timeouts, address, secret,
   /** Fetches the first challenge with an empty body, as curl does: a command goes out with credentials or not at all. */
   async function probe(signal: AbortSignal): Promise<Outcome<void>> {
     const outcome = await connection.send({ body: '', authorization: null, signal });
+    if (outcome.kind === 'lost' && outcome.why.startsWith('connection') && !isTls) return noAnswer({ ...outcome, why: `${outcome.why}; if the port speaks TLS, NetBox has to say so (bmc_port 16993, or bmc_tls)` }, 'none');
     if (outcome.kind !== 'answer') return noAnswer(outcome, 'none');
     if (outcome.status !== 401) return problem('bmc_answer_invalid', `HTTP ${outcome.status} where AMT asks for credentials`, 'none', { address });
     return takeChallenge(outcome.challenge);
@@ -84,7 +87,8 @@ export function createTransport({ connection, digest, timeouts, address, secret,
 
   function noAnswer(outcome: Exclude<HttpOutcome, { kind: 'answer' }>, sent: Problem['effect']): Outcome<never> {
     if (outcome.kind === 'unreadable') return problem('bmc_answer_invalid', outcome.why, sent, { address });
-    return problem('bmc_unreachable', outcome.why, outcome.kind === 'lost' ? sent : 'none', { address });
+    if (outcome.kind === 'not-connected') return problem(outcome.code, outcome.why, 'none', { address });
+    return problem('bmc_unreachable', outcome.why, sent, { address });
   }
 
   function judged({ status, body }: { status: number; body: string }): Outcome<HttpAnswer> {
