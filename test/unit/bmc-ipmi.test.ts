@@ -26,7 +26,7 @@ describe('a good answer', () => {
   test.each([['on', 'on'], ['off', 'off-soft']])('Chassis Power is %s reads %s', async (word, power) => {
     const { bmc, calls } = scripted(said(`Chassis Power is ${word}\n`));
     expect(await bmc.observePower()).toEqual({ kind: 'read', power });
-    expect(calls.map(({ args }) => args.join(' '))).toEqual(['-I lanplus -H 10.0.0.9 -p 623 -U admin -E -L OPERATOR -C 17 -N 1 -R 3 -v chassis power status']);
+    expect(calls.map(({ args }) => args.join(' '))).toEqual(['-I lanplus -H 10.0.0.9 -p 623 -U admin -E -L OPERATOR -C 17 -N 1 -R 2 -v chassis power status']);
   });
   test.each([
     ['power on', 'Chassis Power Control: Up/On\n', (bmc: Bmc) => bmc.powerOn(), 'chassis power on'],
@@ -74,8 +74,8 @@ describe('the words of a failure, for a read and for a power command', () => {
     expect(await bmc.bootOnceFromNetwork()).toMatchObject({ kind: 'refused', code: 'bmc_refused', details: { step: 'chassis bootdev pxe options=efiboot', meaning: expect.stringContaining('OPERATOR') } });
   });
   test('cut off by us: it may have been anywhere', async () => {
-    const { bmc, calls } = scripted({ kind: 'cut-off', why: 'no end within 20000 ms', stdout: '', stderr: CHATTER });
-    expect(await bmc.powerOff()).toEqual({ kind: 'unknown', why: 'no end within 20000 ms' });
+    const { bmc, calls } = scripted({ kind: 'cut-off', why: 'no end within 12000 ms', stdout: '', stderr: CHATTER });
+    expect(await bmc.powerOff()).toEqual({ kind: 'unknown', why: 'no end within 12000 ms' });
     expect(calls).toHaveLength(1);
   });
   test('cut off after the answer: it is an answer', async () => {

@@ -13,17 +13,17 @@ export const IPMI_PORT = 623;
 export interface Timeouts {
   /** Milliseconds of one run of ipmitool, whatever it does. */
   readonly runMs: number;
-  /** Milliseconds of one method of the Bmc. Less than the lease on the BMC (limit `bmcLock`). */
+  /** Milliseconds of one method of the Bmc. Less than an activity may be silent (limit `activityTry`). */
   readonly methodMs: number;
   /** How often a command is tried that is a read or surely had no effect. */
   readonly tries: number;
   readonly pauseMs: number;
 }
 
-export const DEFAULT_TIMEOUTS: Timeouts = { runMs: 20_000, methodMs: 50_000, tries: 2, pauseMs: 1000 };
+export const DEFAULT_TIMEOUTS: Timeouts = { runMs: 12_000, methodMs: 20_000, tries: 2, pauseMs: 1000 };
 
-/** UDP: ipmitool sends again after a second, then two, then three; twice over; a dead BMC costs twelve seconds. */
-const RESEND = ['-N', '1', '-R', '3'] as const;
+/** UDP: ipmitool sends again after a second, twice over; a dead BMC costs six seconds. */
+const RESEND = ['-N', '1', '-R', '2'] as const;
 /** The least that chassis control and boot options ask for (IPMI 2.0 appendix G); an account of a higher level may open it too. */
 const PRIVILEGE = 'OPERATOR';
 

@@ -12,14 +12,14 @@ export interface Timeouts {
   readonly connectMs: number;
   /** Milliseconds of one request from its start to the last byte of its answer, however it drips. */
   readonly requestMs: number;
-  /** Milliseconds of one method of the Bmc, all its requests included. Less than the lease on the BMC (limit `bmcLock`). */
+  /** Milliseconds of one method of the Bmc, all its requests included. Less than an activity may be silent (limit `activityTry`). */
   readonly methodMs: number;
   /** How often a request is tried that is a read or surely had no effect. */
   readonly tries: number;
   readonly pauseMs: number;
 }
 
-export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5000, requestMs: 20_000, methodMs: 50_000, tries: 3, pauseMs: 1000 };
+export const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 5000, requestMs: 10_000, methodMs: 20_000, tries: 3, pauseMs: 1000 };
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
