@@ -119,7 +119,9 @@ export class RunContext {
     const said = this.said as { readonly verb: OperatorVerb; readonly input: VerbInput } | null;
     this.said = null;
     if (said) {
-      await noting(`${said.verb} of ${said.input.by}`).noteVerb({ ...this.ref, text: `${said.verb}${said.input.done ? ' --done' : ''}${said.input.reason ? `: ${said.input.reason}` : ''}`, by: said.input.by });
+      // For a node without a BMC the person's word stands in for what a BMC would have read: the journal keeps what it was given for.
+      const confirms = why.code === 'bmc_manual_task' && said.verb === 'resume' ? ` (says that it is done: ${String(why.details?.['task']).split(', then:')[0]})` : '';
+      await noting(`${said.verb} of ${said.input.by}`).noteVerb({ ...this.ref, text: `${said.verb}${said.input.done ? ' --done' : ''}${said.input.reason ? `: ${said.input.reason}` : ''}${confirms}`, by: said.input.by });
       if (said.verb === 'approve' && said.input.attestRemoved) {
         this.stop = { by: said.input.by, request: null, runId: said.input.runId ?? null, removed: why };
         return { kind: 'stop' };

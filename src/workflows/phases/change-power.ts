@@ -25,7 +25,7 @@ export async function changePower(run: RunContext, command: 'on' | 'off', cycle:
     }
     const isManual = bmc.type === 'manual';
     // Nothing was armed at a node without a BMC: whoever powers it on also chooses what it boots from.
-    const task = `power ${run.input.nodeName} ${command}${command === 'on' ? ' and boot it once from the network' : ''}`;
+    const task = `power ${run.input.nodeName} ${command}${command === 'on' ? ' and boot it once from the network' : ''}, then: metalflow node resume ${run.input.nodeName}`;
     const why = isManual ? failure('bmc_manual_task', { task }) : result.failure;
     const end = await run.hold(why, isManual ? null : () => waitForPower(run, command));
     if (end.kind === 'stop') return 'stop';
