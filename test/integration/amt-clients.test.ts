@@ -1,44 +1,25 @@
 /** Two Python clients, written by others and never for us, drive the simulator: what they take for an AMT, our driver may too. */
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 import { promisify } from 'node:util';
 import type { AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
 import { CREDENTIALS, startAmtBench, type AmtBench } from '../support/amt.js';
+import { installPythonClients, runPythonClient, type Ended } from '../support/amt-clients.js';
+import { CIM, envelope, GET, power } from '../support/amt-wire.js';
+import { startSimulateAmt, type SimulateAmtProcess } from '../support/simulate-amt.js';
 
-const run = promisify(execFile);
-const ROOT = join(__dirname, '..', '..');
-const VENV = join(ROOT, '.tools', 'amt-venv');
-const PYTHON = join(VENV, 'bin', 'python');
-const PACKAGES = ['amt==0.8.0', 'powerctl==0.1.3'];
-
-jest.setTimeout(30_000);
-
-beforeAll(async () => {
-  if (!existsSync(PYTHON)) await run('python3', ['-m', 'venv', VENV], { timeout: 60_000 });
-  const installed = await run(PYTHON, ['-c', 'import amt.client, powerctl.drivers.amt']).then(() => true, () => false);
-  if (!installed) await run(PYTHON, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...PACKAGES], { timeout: 100_000 });
-}, 180_000);
+jest.setTimeout(60_000);
+beforeAll(installPythonClients, 180_000);
 
 let bench: AmtBench;
 const start = async (options: Partial<AmtSimulatorOptions> = {}): Promise<AmtBench> => (bench = await startAmtBench(options));
-afterEach(() => bench.close());
+afterEach(() => bench?.close());
 
-interface Ended {
-  readonly exit: number;
-  readonly out: string;
-}
-
-async function client(script: 'sdague' | 'powerctl', command: string, password = CREDENTIALS.password): Promise<Ended> {
-  const args = [join(ROOT, 'test', 'support', 'amt-clients', `${script}_cli.py`), command, '--host', bench.amt.host, '--port', String(bench.amt.port), '--password', password];
-  try {
-    const { stdout } = await run(PYTHON, args, { timeout: 20_000, env: { PATH: process.env['PATH'], no_proxy: '127.0.0.1', PYTHONDONTWRITEBYTECODE: '1' } });
-    return { exit: 0, out: stdout };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { exit: code, out: stdout + stderr };
-  }
-}
+const client = (script: 'sdague' | 'powerctl', command: string, password = CREDENTIALS.password, port = bench.amt.port): Promise<Ended> =>
+  runPythonClient(`${script}_cli.py`, [command, '--host', '127.0.0.1', '--port', String(port), '--password', password]);
 
 describe.each(['chunked', 'length'] as const)('PyPI amt (answers: %s)', (framing) => {
   test('reads, arms, powers on from the network once, and powers off', async () => {
@@ -81,4 +62,42 @@ test('both fail on the qop list of AMT 14 and later, where our driver does not (
   expect((await client('sdague', 'status')).exit).not.toBe(0);
   expect((await client('powerctl', 'status')).exit).not.toBe(0);
   expect(await open().observePower()).toEqual({ kind: 'read', power: 'off-soft' });
+});
+
+describe('`metalflow simulate amt`, as an operator starts it', () => {
+  let simulator: SimulateAmtProcess | null = null;
+  afterEach(async () => void (await simulator?.stop()));
+
+  test('is a fleet with the documented credentials, which the Python clients drive, and ends with 0 at a signal', async () => {
+    simulator = await startSimulateAmt('--count', '2');
+    const ports = simulator.endpoints.map(({ port }) => port);
+    expect(await client('sdague', 'status', 'P@ssw0rd1', ports[0])).toEqual({ exit: 0, out: '2 on\n' });
+    expect(await client('sdague', 'off', 'P@ssw0rd1', ports[0])).toMatchObject({ exit: 0 });
+    for (const command of ['pxe', 'on']) expect(await client('sdague', command, 'P@ssw0rd1', ports[0])).toMatchObject({ exit: 0 });
+    expect(await client('powerctl', 'off', 'P@ssw0rd1', ports[1])).toMatchObject({ exit: 0 });
+    const { endpoints } = (await (await fetch(`${simulator.control}api/endpoints`)).json()) as { endpoints: { power: string; counts: object }[] };
+    expect(endpoints).toMatchObject([{ power: 'on', counts: { powerCommands: { 8: 1, 2: 1 } } }, { power: 'off-soft', counts: { powerCommands: { 8: 1 } } }]);
+    expect(await simulator.stop()).toBe(0);
+  });
+
+  test.each(['auth', 'auth-int, auth'])('speaks TLS to curl, which trusts its certificate alone, with qop="%s"', async (qop) => {
+    simulator = await startSimulateAmt('--tls', '--fault', `qopProfile=${qop}`);
+    const [{ amt, port, fingerprint }] = simulator.endpoints as [SimulateAmtProcess['endpoints'][number]];
+    const certificate = await new Promise<{ raw: Buffer; fingerprint256: string }>((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerCertificate());
+        socket.destroy();
+      });
+      socket.on('error', reject);
+    });
+    expect(certificate.fingerprint256).toBe(fingerprint);
+    const folder = await mkdtemp(join(tmpdir(), 'metalflow-curl-'));
+    const authority = join(folder, 'amt.pem');
+    await writeFile(authority, `-----BEGIN CERTIFICATE-----\n${certificate.raw.toString('base64')}\n-----END CERTIFICATE-----\n`);
+    const curl = async (body: string): Promise<string> =>
+      (await promisify(execFile)('curl', ['--silent', '--show-error', '--max-time', '10', '--noproxy', '*', '--cacert', authority, '--digest', '--user', 'admin:P@ssw0rd1', '--header', 'Content-Type: application/soap+xml', '--data-binary', body, amt])).stdout;
+    expect(await curl(envelope(GET, `${CIM}CIM_AssociatedPowerManagementService`))).toContain('PowerState>2<');
+    expect(await curl(power(8))).toContain('ReturnValue>0<');
+    await rm(folder, { recursive: true });
+  });
 });
