@@ -1,4 +1,5 @@
 /** Every activity, and the type that workflows see. */
+import type { BmcIdentityActivities } from './bmc-identity.js';
 import type { ImageActivities } from './image.js';
 import type { LifecycleActivities } from './lifecycle.js';
 import type { NetbootActivities } from './netboot.js';
@@ -8,6 +9,7 @@ import type { PlanningActivities } from './planning.js';
 import type { PowerActivities } from './power.js';
 import type { RunActivities } from './runs.js';
 
+export { createBmcIdentityActivities } from './bmc-identity.js';
 export { createImageActivities } from './image.js';
 export { createLifecycleActivities, restartMissingLifecycles } from './lifecycle.js';
 export { createNetbootActivities } from './netboot.js';
@@ -21,4 +23,4 @@ export { activityInterceptors } from './interceptor.js';
 /** On the main queue: they ask the store, NetBox and Temporal. */
 export type CentralActivities = RunActivities & LifecycleActivities & NetboxActivities & NetbootActivities & OrderActivities & PlanningActivities;
 /** On the site's queue: they touch a node or its image. */
-export type SiteActivities = PowerActivities & ImageActivities;
+export type SiteActivities = PowerActivities & BmcIdentityActivities & ImageActivities;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type NativeConnectionOptions, type WorkflowBundleOption } from '@temporalio/worker';
 import {
-  activityInterceptors, createImageActivities, createLifecycleActivities, createNetbootActivities, createNetboxActivities, createOrderActivities, createPlanningActivities, createPowerActivities,
+  activityInterceptors, createBmcIdentityActivities, createImageActivities, createLifecycleActivities, createNetbootActivities, createNetboxActivities, createOrderActivities, createPlanningActivities, createPowerActivities,
   createRunActivities, restartMissingLifecycles, type CentralActivities, type SiteActivities,
 } from '../activities/index.js';
 import { createCappedBmcFactory } from '../bmc/capped-factory.js';
@@ -111,7 +111,7 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
 function siteActivities({ config, store, libraries, log }: WorkerDeps): SiteActivities {
   const factory = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log, ipmiCipherSuites: config.ipmiCipherSuites, tls: { caFile: config.bmcCaFile, oldTls: config.bmcOldTls } });
   const bmc = createCappedBmcFactory({ factory, most: config.bmcCalls });
-  return { ...createPowerActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock, crash: crashPointOf(config) }), ...createImageActivities({ images: libraries.images }) };
+  return { ...createPowerActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock, crash: crashPointOf(config) }), ...createBmcIdentityActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock }), ...createImageActivities({ images: libraries.images }) };
 }
 
 /** The SDK logs through pino, and does not take our signals for its own. */

@@ -1,5 +1,5 @@
 /** Pins what the run will do; checks the artefact and the machine behind the BMC. Nothing is sent to the node. */
-import { condition } from '@temporalio/workflow';
+import { condition, isCancellation, log, patched } from '@temporalio/workflow';
 import type { RunContext } from '../run-context.js';
 import { holdForMachine } from './hold-for-machine.js';
 import { ended, failed, NEXT, STOPPED, type PhaseResult } from './result.js';
@@ -20,7 +20,25 @@ export async function planning(run: RunContext): Promise<PhaseResult> {
     const end = await run.hold(planned.failure, () => condition(() => run.heard.deviceChanges > changesSeen));
     if (end.kind === 'stop') return STOPPED;
   }
-  return (await checkMachine(run)) ?? (await checkImage(run)) ?? NEXT;
+  const notTheMachine = await checkMachine(run);
+  if (notTheMachine) return notTheMachine;
+  await noteBmc(run);
+  return (await checkImage(run)) ?? NEXT;
+}
+
+/** Runs of before have no such line in their journal. */
+const BMC_NOTED = 'bmc-noted';
+
+/** Product and firmware of the BMC, for the journal; a run does without. */
+async function noteBmc(run: RunContext): Promise<void> {
+  const { bmc } = run.plan!;
+  if (bmc.type === 'manual' || !patched(BMC_NOTED)) return;
+  try {
+    await run.site(run.limits.activityTry, `product and firmware of the BMC ${bmc.host}`).noteBmc({ ...run.ref, bmc });
+  } catch (error) {
+    if (isCancellation(error)) throw error;
+    log.warn('the BMC was not noted', { error });
+  }
 }
 
 /** Whoever answers at the BMC's address must be the device: before the first command. */

@@ -32,6 +32,8 @@ export const PROVISION_ROWS: readonly CrashRow[] = [
   { at: 'planRun:before' },
   { at: 'planRun:before-answer' },
   { at: 'checkMachine:before' },
+  { at: 'noteBmc:before' },
+  { at: 'noteBmc:before-answer' },
   { at: 'checkImage:before' },
   { at: 'checkImage:before-answer' },
   { at: 'takeRequest:before' },
