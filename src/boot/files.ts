@@ -17,8 +17,11 @@ export interface BootFile {
   readonly version: string;
   /** The whole content, when it is kept in memory; shared by all who opened it, never written to. */
   readonly bytes?: Buffer;
-  /** Up to `length` bytes from `offset`; fewer when the file has become shorter. */
-  read(offset: number, length: number): Promise<Buffer>;
+  /**
+   * Up to `length` bytes from `offset`; fewer when the file has become shorter. They may lie in `into`, which has to be that long, or in memory
+   * that is the file's own: they are not to be written to.
+   */
+  read(offset: number, length: number, into?: Buffer): Promise<Buffer>;
   close(): Promise<void>;
 }
 
@@ -164,8 +167,8 @@ function fileOnDisk(about: Pick<BootFile, 'name' | 'size' | 'modified' | 'versio
   let closing: Promise<void> | null = null;
   return {
     ...about,
-    async read(offset, length) {
-      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, offset);
+    async read(offset, length, into = Buffer.allocUnsafe(length)) {
+      const { buffer, bytesRead } = await handle.read(into, 0, length, offset);
       return buffer.subarray(0, bytesRead);
     },
     close: () => (closing ??= handle.close()),

@@ -3,11 +3,13 @@ import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BootDecision, BootDirectory, BootGate, BootRequest } from '../contracts/boot.js';
-import { isMetalflowError, MetalflowError } from '../domain/errors.js';
+import { failure, isMetalflowError, MetalflowError, type Failure } from '../domain/errors.js';
 import { normalizeMac } from '../domain/mac.js';
 import { createHttpServer, type HttpServer } from '../telemetry/http.js';
+import type { Listeners } from '../telemetry/listening.js';
 import type { Logger } from '../telemetry/log.js';
 import { createDigests } from './assets/digests.js';
+import { createListing, type ClassImageRef } from './assets/listing.js';
 import { sendFile, type Caching } from './assets/send.js';
 import { createBootFiles, type BootFiles } from './files.js';
 import type { BootWhy } from './gate.js';
@@ -38,54 +40,99 @@ export interface BootHttpDeps {
   /** Resolves when the plane can answer as it should; rejects with the reason. */
   readonly ready: () => Promise<void>;
   readonly trustedProxies?: readonly string[];
+  /** Every port of the role, by name; the plane tells them to whoever asks for its health. */
+  readonly listeners?: () => Listeners;
+  /** The classes whose image is served from here. */
+  readonly classImages?: () => Promise<readonly ClassImageRef[]>;
 }
 
-/** The plane's server, not listening yet. */
-export function createBootHttp({ gate, directory, settings, assetsDir, binaries, log, ready, trustedProxies }: BootHttpDeps): HttpServer {
-  const server = createHttpServer({ log, trustedProxies });
-  server.server.maxConnections = MOST_CONNECTIONS;
+export interface BootPlane {
+  /** A server of the plane, not listening yet; with a certificate it speaks TLS. All of them share what the plane knows. */
+  server(https?: { key: Buffer; cert: Buffer }): HttpServer;
+  /** Begins to take the digests of the class images, so that the first node need not wait for them. */
+  warm(): Promise<void>;
+}
+
+/** One server of a plane. */
+export const createBootHttp = (deps: BootHttpDeps): HttpServer => createBootPlane(deps).server();
+
+export function createBootPlane({ gate, directory, settings, assetsDir, binaries, log, ready, trustedProxies, listeners = () => ({}), classImages = async () => [] }: BootHttpDeps): BootPlane {
   const assets = createBootFiles({ roots: [assetsDir], log });
   const assetDigests = createDigests({ files: assets, log });
   const binaryDigests = createDigests({ files: binaries, log });
+  const listing = createListing({ files: assets, digests: assetDigests, classImages });
 
-  server.get('/healthz', async () => ({ status: 'ok' }));
-  server.get('/readyz', async () => {
-    await within(STORE_MS, ready);
-    return { status: 'ready' };
-  });
-
-  // HEAD would be taken for a boot; without a route of its own fastify makes it from GET.
-  server.get('/ipxe/script/:mac/auto.ipxe', { exposeHeadRoute: false, schema: { params: z.object({ mac: z.string() }) } }, async (request, reply) => {
-    const mac = normalizeMac(request.params.mac);
-    return sendScript(request, reply, { kind: 'known', mac });
-  });
-  server.get('/auto.ipxe', { exposeHeadRoute: false }, async (request, reply) => sendScript(request, reply, { kind: 'of-the-boot-nic' }));
-
-  server.route({
-    method: ['GET', 'HEAD'],
-    url: '/ipxe/binary/*',
-    handler: async (request, reply) => {
-      const name = readName((request.params as { '*': string })['*']);
-      if (name.kind === 'refused') throw new MetalflowError('asset_not_found', { path: 'of that name' });
-      await pass({ artefact: 'binary', mac: name.mac ?? namedMac(request), sender: senderOf(request), path: name.path });
-      return sendNamed(request, reply, binaries, name.path, binaryDigests, 'gated');
+  return {
+    server(https) {
+      const server = createHttpServer({ log, trustedProxies, ...(https && { https }) });
+      server.server.maxConnections = MOST_CONNECTIONS;
+      addRoutes(server);
+      return server;
     },
-  });
-
-  server.route({
-    method: ['GET', 'HEAD'],
-    url: '/assets/*',
-    handler: async (request, reply) => {
-      const name = (request.params as { '*': string })['*'];
-      // Class images are open to the node network. They are what any installed node holds: no secret is in them (codes and seeds
-      // come from the agent plane), a node checks them against the digest of its class, and firmware that fetched one could not
-      // boot it. Asking the gate would break installs instead: the installing system may speak from an address that nobody
-      // declared. Everything else here may be booted, so what is not known to be an image asks.
-      const open = name.startsWith(IMAGES_FOLDER);
-      if (!open) await pass({ artefact: 'asset', mac: namedMac(request), sender: senderOf(request), path: name });
-      return sendNamed(request, reply, assets, name, assetDigests, open ? 'open' : 'gated');
+    async warm() {
+      await listing.images();
     },
-  });
+  };
+
+  function addRoutes(server: HttpServer): void {
+    server.get('/healthz', async () => ({ status: 'ok', listeners: listeners() }));
+    server.get('/readyz', async (_request, reply) => {
+      const problem = await whatIsMissing();
+      if (problem) reply.status(503);
+      return { status: problem ? 'not-ready' : 'ready', ...problem, listeners: listeners() };
+    });
+
+    // HEAD would be taken for a boot; without a route of its own fastify makes it from GET.
+    server.get('/ipxe/script/:mac/auto.ipxe', { exposeHeadRoute: false, schema: { params: z.object({ mac: z.string() }) } }, async (request, reply) => {
+      const mac = normalizeMac(request.params.mac);
+      return sendScript(request, reply, { kind: 'known', mac });
+    });
+    server.get('/auto.ipxe', { exposeHeadRoute: false }, async (request, reply) => sendScript(request, reply, { kind: 'of-the-boot-nic' }));
+
+    server.route({
+      method: ['GET', 'HEAD'],
+      url: '/ipxe/binary/*',
+      handler: async (request, reply) => {
+        const name = readName((request.params as { '*': string })['*']);
+        if (name.kind === 'refused') throw new MetalflowError('asset_not_found', { path: 'of that name' });
+        await pass({ artefact: 'binary', mac: name.mac ?? namedMac(request), sender: senderOf(request), path: name.path });
+        return sendNamed(request, reply, binaries, name.path, binaryDigests, 'gated');
+      },
+    });
+
+    // The list is open as the images are.
+    server.get('/assets/images/', async (_request, reply) => {
+      reply.header('cache-control', 'no-cache');
+      return { images: await listing.images() };
+    });
+    server.get('/assets/images/SHA256SUMS', async (_request, reply) => reply.type('text/plain; charset=utf-8').header('cache-control', 'no-cache').send(await listing.sums()));
+
+    server.route({
+      method: ['GET', 'HEAD'],
+      url: '/assets/*',
+      handler: async (request, reply) => {
+        const name = (request.params as { '*': string })['*'];
+        // Class images are open to the node network. They are what any installed node holds: no secret is in them (codes and seeds
+        // come from the agent plane), a node checks them against the digest of its class, and firmware that fetched one could not
+        // boot it. Asking the gate would break installs instead: the installing system may speak from an address that nobody
+        // declared. Everything else here may be booted, so what is not known to be an image asks.
+        const open = name.startsWith(IMAGES_FOLDER);
+        if (!open) await pass({ artefact: 'asset', mac: namedMac(request), sender: senderOf(request), path: name });
+        return sendNamed(request, reply, assets, name, assetDigests, open ? 'open' : 'gated');
+      },
+    });
+  }
+
+  /** Null when the plane can answer as it should. What it needs is asked for a limited time. */
+  async function whatIsMissing(): Promise<Failure | null> {
+    for (const [name, listener] of Object.entries(listeners())) if (listener.state === 'failed') return failure('listener_failed', { name, why: listener.why });
+    try {
+      await within(STORE_MS, ready);
+      return null;
+    } catch (error) {
+      return isMetalflowError(error) ? error.toFailure() : failure('store_unavailable', { why: 'the read failed' });
+    }
+  }
 
   async function sendScript(request: FastifyRequest, reply: FastifyReply, mac: NodeMac): Promise<FastifyReply> {
     const sender = senderOf(request);
@@ -137,8 +184,6 @@ export function createBootHttp({ gate, directory, settings, assetsDir, binaries,
     if (kind === 'silent') throw new MetalflowError('asset_not_found', { path: request.path.slice(0, 200) });
     if (kind === 'boot-disk') throw new MetalflowError('netboot_not_allowed');
   }
-
-  return server;
 }
 
 async function sendNamed(request: FastifyRequest, reply: FastifyReply, files: BootFiles, name: string, digests: ReturnType<typeof createDigests>, caching: Caching): Promise<FastifyReply> {
@@ -149,7 +194,13 @@ async function sendNamed(request: FastifyRequest, reply: FastifyReply, files: Bo
 
 const senderOf = (request: FastifyRequest): string => plainAddress(request.ip);
 
-/** The MAC of the query or the header, null when there is none. @throws mac_invalid */
+/**
+ * The MAC of the query or the header, null when there is none. Anybody can write one: a MAC is a name, no credential. So the gate keeps a
+ * machine from booting what it should not by accident (its own stale boot order, a script kept by a proxy, a file asked for after the run),
+ * and keeps nothing secret: whoever is on the node network can read kernel, initrd and UKI by naming a node that boots just now, and so
+ * nothing in them is one. Who a node is shows in its attestation, and only then does it get orders, codes or a seed, from the agent plane.
+ * @throws mac_invalid
+ */
 function namedMac(request: FastifyRequest): string | null {
   const { mac } = request.query as { mac?: unknown };
   const named = mac ?? request.headers[BOOT_MAC_HEADER];

@@ -92,9 +92,10 @@ export const isLoopback = (host: string): boolean => host === 'localhost' || hos
 
 /** What no single setting can tell. Secrets and install codes cross the agent plane, so it is never plain on a network. */
 function crossCheck(config: SettingValues, role: ConfigRole): void {
-  if ((config.agentTlsCert === null) !== (config.agentTlsKey === null)) {
-    const [has, lacks] = config.agentTlsCert === null ? (['KEY', 'CERT'] as const) : (['CERT', 'KEY'] as const);
-    throw invalid(`METALFLOW_AGENT_TLS_${lacks}`, `is needed with METALFLOW_AGENT_TLS_${has}`);
+  for (const [plane, cert, key] of [['AGENT', config.agentTlsCert, config.agentTlsKey], ['BOOT', config.bootTlsCert, config.bootTlsKey]] as const) {
+    if ((cert === null) === (key === null)) continue;
+    const [has, lacks] = cert === null ? (['KEY', 'CERT'] as const) : (['CERT', 'KEY'] as const);
+    throw invalid(`METALFLOW_${plane}_TLS_${lacks}`, `is needed with METALFLOW_${plane}_TLS_${has}`);
   }
   if (role === 'up' || role === 'agentapi') {
     if (config.agentTlsCert === null && !isLoopback(config.bindAddress)) {

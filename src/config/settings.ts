@@ -26,6 +26,7 @@ export const SETTING_GROUPS = {
     operatorBindAddress: { name: 'METALFLOW_OPERATOR_BIND_ADDRESS', of: 'address the operator plane listens on; whoever reaches it with a token can wipe', default: '127.0.0.1', parse: listenAddress },
     tftpPort: { name: 'METALFLOW_TFTP_PORT', of: 'UDP port of TFTP', default: '69', parse: port },
     bootHttpPort: { name: 'METALFLOW_BOOT_HTTP_PORT', of: 'TCP port of iPXE scripts and assets', default: '7080', parse: port },
+    bootHttpsPort: { name: 'METALFLOW_BOOT_HTTPS_PORT', of: 'TCP port of the same over TLS; open only with METALFLOW_BOOT_TLS_CERT', default: '7443', parse: port },
     syslogPort: { name: 'METALFLOW_SYSLOG_PORT', of: 'UDP port of the syslog receiver', default: '514', parse: port },
     syslogJournal: { name: 'METALFLOW_SYSLOG_JOURNAL', of: 'program that puts the lines of nodes into the system journal as well, called as `<program> --journald` (util-linux: logger); empty forwards none', default: '', parse: text },
     agentGrpcPort: { name: 'METALFLOW_AGENT_GRPC_PORT', of: 'TCP port of the Tink agent gRPC service', default: '42113', parse: port },
@@ -40,6 +41,8 @@ export const SETTING_GROUPS = {
     assetsUrl: { name: 'METALFLOW_ASSETS_URL', of: 'base URL of the assets as nodes reach them; without it, made from the address and port of the boot plane', default: null, parse: url('https:', 'http:') },
     agentTlsCert: { name: 'METALFLOW_AGENT_TLS_CERT', of: 'PEM file with the certificate chain of the agent plane', default: null, parse: filePath },
     agentTlsKey: { name: 'METALFLOW_AGENT_TLS_KEY', of: 'PEM file with the private key of the agent plane', default: null, parse: filePath },
+    bootTlsCert: { name: 'METALFLOW_BOOT_TLS_CERT', of: 'PEM file with the certificate chain of the boot plane; may be that of the agent plane', default: null, parse: filePath },
+    bootTlsKey: { name: 'METALFLOW_BOOT_TLS_KEY', of: 'PEM file with its private key', default: null, parse: filePath },
   },
   'The netboot system (files below the assets folder)': {
     netbootKernel: { name: 'METALFLOW_NETBOOT_KERNEL', of: 'kernel of the netboot system; `{arch}` in a name is `x86_64` or `aarch64`, as the node is', default: 'vmlinuz-{arch}', parse: text },

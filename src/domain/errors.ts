@@ -117,6 +117,8 @@ export const ERRORS = {
   netboot_not_allowed: row('netboot-not-allowed', 403, 'none', 'boot your disk'),
   boot_script_invalid: row('the boot script cannot be rendered: {what}', 500, 'none', 'fix the boot settings; until then nodes boot their disks'),
   asset_not_found: row('there is no asset {path}', 404, 'none', 'check the path'),
+  digests_pending: row('the digests of {count} images are still being taken', 503, 'none', 'ask again in a while; GET /assets/images/ shows which are known', true),
+  listener_failed: row('{name} does not listen: {why}', 503, 'none', 'read the log of the role, then start it again', true),
   store_unavailable: row('the store cannot be read: {why}', 503, 'none', 'check the database', true),
   temporal_unavailable: row('Temporal cannot be reached: {why}', 503, 'none', 'check Temporal; nothing is lost', true),
   rate_limited: row('too many requests', 429, 'none', 'wait a little', true),

@@ -9,6 +9,7 @@ import { doctor } from './doctor.js';
 import { openGrounds } from './house.js';
 import { openLibraries } from './libraries.js';
 import { createMetrics } from './metrics.js';
+import { openStoreLate } from './late-store.js';
 import { openStore } from './open-store.js';
 import { startOperatorApi } from './operatorapi.js';
 import { createCloser, untilSignal } from './role.js';
@@ -36,7 +37,7 @@ export function createRoles(): Roles {
       }),
     boot: (config) =>
       running(config, async (log, closer) => {
-        const store = await openStore(config);
+        const store = openStoreLate({ open: () => openStore(config), log });
         closer.add(() => store.close());
         const boot = await startBoot({ config, store, log, metrics: createMetrics(), agentUrl: agentUrlOf(config, config.agentHttpPort), placeholders: false });
         closer.add(() => boot.close());

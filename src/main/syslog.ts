@@ -3,6 +3,7 @@ import { createJournalForwarder } from '../boot/syslog/journal.js';
 import { createLogKeeper } from '../boot/syslog/keeper.js';
 import { startSyslogReceiver } from '../boot/syslog/receiver.js';
 import type { Config } from '../config/index.js';
+import type { NodeLogWriter } from '../contracts/node-logs.js';
 import type { Store } from '../store/index.js';
 import type { Logger } from '../telemetry/log.js';
 import type { Metrics } from './metrics.js';
@@ -10,7 +11,7 @@ import type { RunningRole } from './role.js';
 
 export interface SyslogDeps {
   readonly config: Config;
-  readonly store: Pick<Store, 'boot' | 'logs'>;
+  readonly store: Pick<Store, 'boot'> & { readonly logs: NodeLogWriter };
   readonly address: string;
   readonly log: Logger;
   readonly metrics: Metrics;

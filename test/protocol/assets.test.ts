@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { truncate, utimes, writeFile } from 'node:fs/promises';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { createDigests } from '../../src/boot/assets/digests.js';
+import { createListing } from '../../src/boot/assets/listing.js';
 import { createBootFiles } from '../../src/boot/files.js';
 import { createBootHttp } from '../../src/boot/http.js';
 import { BootSettings } from '../../src/boot/settings.js';
@@ -31,6 +33,7 @@ beforeAll(async () => {
     gate: { decide: async () => ({ kind: 'boot-disk', subject: null, why: 'no_permission' }) },
     directory: fakeBootDirectory(), settings: BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113' }),
     assetsDir: folder.root, binaries: createBootFiles({ roots: [], log }), log, ready: async () => {},
+    classImages: async () => [{ className: 'nixos', path: 'images/node.raw', sha256: sha256(IMAGE) }, { className: 'talos', path: 'images/node.raw', sha256: '0'.repeat(64) }, { className: 'gone', path: 'images/gone.raw', sha256: '0'.repeat(64) }],
   });
   base = await server.listen({ host: '127.0.0.1', port: 0 });
 });
@@ -101,8 +104,57 @@ describe('a class image', () => {
   });
 });
 
+describe('the class images', () => {
+  interface Listed { readonly name: string; readonly size: number; readonly sha256: string | null; readonly classes: { class: string; digest: string }[] }
+  const listed = async (): Promise<Listed[]> => ((await (await request(`${base}/assets/images/`)).body.json()) as { images: Listed[] }).images;
+  const untilTaken = async (): Promise<Listed[]> => {
+    for (let tries = 0; tries < 200; tries++) {
+      const images = await listed();
+      if (images.every((image) => image.sha256 !== null)) return images;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    throw new Error('the digests were not taken');
+  };
+
+  test('are listed with size, digest and the classes that install them, and whether the digest of the class fits', async () => {
+    const images = await untilTaken();
+    expect(images.map(({ name }) => name)).toEqual([...images.map(({ name }) => name)].sort());
+    expect(images.find(({ name }) => name === 'node.raw')).toEqual({ name: 'node.raw', size: IMAGE.length, sha256: sha256(IMAGE), classes: [{ class: 'nixos', digest: 'fits' }, { class: 'talos', digest: 'differs' }] });
+    expect(images.map(({ name }) => name)).toEqual(expect.arrayContaining(['large.raw', 'sub/deep.raw', 'empty']));
+    // Neither what needs the gate nor what lies outside.
+    expect(images.filter(({ name }) => /vmlinuz|out|gone|secret/.test(name))).toEqual([]);
+  });
+
+  test('have sums that sha256sum reads', async () => {
+    await untilTaken();
+    const answer = await request(`${base}/assets/images/SHA256SUMS`);
+    const text = await answer.body.text();
+    expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
+    await expect(sha256sumChecks(join(folder.root, 'images'), text)).resolves.toContain('large.raw: OK');
+  });
+
+  test('have no sums while a digest is being taken: half a list would pass for the whole', async () => {
+    const held = { name: 'images/f', size: 3, modified: new Date(0), version: '1', read: () => new Promise<Buffer>(() => {}), close: async () => {} };
+    const files = { open: async () => held, names: async () => ['images/f'] };
+    const listing = createListing({ files, digests: createDigests({ files, log: silentLogger() }), classImages: async () => [{ className: 'talos', path: 'images/f', sha256: '0'.repeat(64) }] });
+    await expect(listing.sums()).rejects.toMatchObject({ code: 'digests_pending' });
+    expect(await listing.images()).toEqual([{ name: 'f', size: 3, sha256: null, classes: [{ class: 'talos', digest: 'being-taken' }] }]);
+  });
+});
+
+/** What the program says of the sums, run in the folder. @throws when one does not fit */
+async function sha256sumChecks(folderOfImages: string, sums: string): Promise<string> {
+  const program = execFile('sha256sum', ['--strict', '-c', '-'], { cwd: folderOfImages });
+  let said = '';
+  program.stdout!.on('data', (text: string) => (said += text));
+  program.stdin!.end(sums);
+  const code = await new Promise((resolve) => program.once('close', resolve));
+  if (code !== 0) throw new Error(`sha256sum: ${code}\n${said}`);
+  return said;
+}
+
 describe('nothing outside the folder', () => {
-  test.each(['images/out', 'images/..%2f..%2fprivate/secret', '..%2fprivate%2fsecret', 'images/%2e%2e/%2e%2e/private/secret', 'images/', 'images/sub', 'images//node.raw', 'images/node.raw%00', 'images/%5c..%5csecret', '%2fetc%2fpasswd'])('%s is refused', async (name) => {
+  test.each(['images/out', 'images/..%2f..%2fprivate/secret', '..%2fprivate%2fsecret', 'images/%2e%2e/%2e%2e/private/secret', 'images/sub', 'images/sub/', 'images//node.raw', 'images/node.raw%00', 'images/%5c..%5csecret', '%2fetc%2fpasswd'])('%s is refused', async (name) => {
     const { status, bytes } = await raw(`/assets/${name}`);
     expect([400, 403, 404]).toContain(status);
     expect(bytes).not.toContain('secret\n');

@@ -6,6 +6,7 @@ import { BootSettings } from '../../src/boot/settings.js';
 import type { UnknownMacPolicy } from '../../src/contracts/boot.js';
 import { MetalflowError } from '../../src/domain/errors.js';
 import type { HttpServer } from '../../src/telemetry/http.js';
+import type { ListenerState, Listeners } from '../../src/telemetry/listening.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { bootSubject, fakeBootDirectory, MAC, NOW, permitted, type FakeBootDirectory } from '../support/boot-directory.js';
 import { bootFolder, type BootFolder } from '../support/tftp-server.js';
@@ -31,12 +32,12 @@ interface Plane {
   ask(path: string, more?: { from?: string; headers?: Record<string, string>; method?: 'GET' | 'HEAD' | 'POST' }): Promise<{ status: number; body: string; bytes: Buffer; headers: Record<string, unknown>; code?: string }>;
 }
 
-function plane(options: { unknownMac?: UnknownMacPolicy; settings?: Record<string, unknown>; trustedProxies?: string[] } = {}): Plane {
+function plane(options: { unknownMac?: UnknownMacPolicy; settings?: Record<string, unknown>; trustedProxies?: string[]; listeners?: () => Listeners } = {}): Plane {
   const log = silentLogger();
   const gate = createBootGate({ directory, unknownMac: options.unknownMac ?? 'disk', now: () => NOW, log });
   const settings = { ...BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113' }), ...options.settings };
   const trustedProxies = options.trustedProxies ?? ['127.0.0.1'];
-  const server = createBootHttp({ gate, directory, settings, assetsDir: folder.root, binaries: createBootFiles({ roots: [folder.root], log }), log, ready: () => ready(), trustedProxies });
+  const server = createBootHttp({ gate, directory, settings, assetsDir: folder.root, binaries: createBootFiles({ roots: [folder.root], log }), log, ready: () => ready(), trustedProxies, listeners: options.listeners });
   servers.push(server);
   const listening = server.listen({ host: '127.0.0.1', port: 0 });
   return {
@@ -191,11 +192,25 @@ describe('the netboot system and the iPXE programs', () => {
 describe('health', () => {
   test('is told whatever the store does; readiness is not', async () => {
     const server = plane();
-    expect((await server.ask('/healthz')).body).toBe('{"status":"ok"}');
+    expect(JSON.parse((await server.ask('/healthz')).body)).toEqual({ status: 'ok', listeners: {} });
     expect((await server.ask('/readyz')).status).toBe(200);
     ready = () => Promise.reject(new MetalflowError('store_unavailable', { why: 'gone' }));
     const answer = await server.ask('/readyz');
     expect([answer.status, answer.code]).toEqual([503, 'store_unavailable']);
+    expect((await server.ask('/healthz')).status).toBe(200);
+  });
+  test('names each listener with its state and why, and a failed one is not ready', async () => {
+    const listeners: Record<string, ListenerState> = { http: { state: 'listening', address: '[::]:7080' }, https: { state: 'off', why: 'METALFLOW_BOOT_TLS_CERT is not set' } };
+    const server = plane({ listeners: () => listeners });
+    for (const path of ['/healthz', '/readyz']) expect(JSON.parse((await server.ask(path)).body)).toMatchObject({ listeners });
+    listeners['tftp'] = { state: 'failed', why: 'no address is left' };
+    const answer = await server.ask('/readyz');
+    expect([answer.status, answer.code, JSON.parse(answer.body).message]).toEqual([503, 'listener_failed', 'tftp does not listen: no address is left']);
+    expect((await server.ask('/healthz')).status).toBe(200);
+  });
+  test('is told by a plane whose store hangs, within the time a store is given', async () => {
+    ready = () => new Promise<void>(() => {});
+    expect(await plane().ask('/readyz')).toMatchObject({ status: 503, code: 'store_unavailable' });
   });
   test('nothing is taken by POST', async () => {
     expect((await plane().ask(scriptOf(MAC), { method: 'POST' })).status).toBe(404);

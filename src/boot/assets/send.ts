@@ -1,5 +1,5 @@
-/** A file as an HTTP answer: validators, ranges, and a stream of bounded memory. */
-import { Readable } from 'node:stream';
+/** A file as an HTTP answer: validators, ranges, and bytes through memory of a bounded size. */
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MetalflowError } from '../../domain/errors.js';
 import type { BootFile } from '../files.js';
@@ -14,7 +14,6 @@ export type Caching = 'gated' | 'open';
 
 /** Answers GET and HEAD with the file, and closes it. A file that becomes shorter meanwhile breaks the connection off. */
 export async function sendFile(request: FastifyRequest, reply: FastifyReply, file: BootFile, digests: Digests, caching: Caching): Promise<FastifyReply> {
-  let streaming = false;
   try {
     const digest = await digests.of(file);
     const validators = { etag: digest && `"${digest}"`, modified: file.modified };
@@ -28,12 +27,18 @@ export async function sendFile(request: FastifyRequest, reply: FastifyReply, fil
     reply.status(range.kind === 'part' ? 206 : 200).type('application/octet-stream').header('content-length', to - from + 1);
     if (range.kind === 'part') reply.header('content-range', `bytes ${from}-${to}/${file.size}`);
     if (request.method === 'HEAD' || file.size === 0) return await reply.send();
-    streaming = true;
-    const stream = streamOf(file, from, to);
-    stream.once('error', (error) => request.log.warn({ name: file.name, reason: error.message }, 'a file was not sent to its end'));
-    return await reply.send(stream);
+    reply.hijack();
+    reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
+    await pump(reply.raw, file, { from, to }).then(
+      () => reply.raw.end(),
+      (error: Error) => {
+        request.log.warn({ name: file.name, reason: error.message }, 'a file was not sent to its end');
+        reply.raw.destroy();
+      },
+    );
+    return reply;
   } finally {
-    if (!streaming) await file.close();
+    await file.close();
   }
 }
 
@@ -43,17 +48,55 @@ function cacheControl(name: string, digest: string | null, caching: Caching): st
   return digest && name.includes(digest) ? 'public, max-age=31536000, immutable' : 'public, no-cache';
 }
 
-function streamOf(file: BootFile, from: number, to: number): Readable {
-  async function* chunks(): AsyncGenerator<Buffer> {
-    for (let at = from; at <= to; ) {
-      const bytes = await file.read(at, Math.min(CHUNK, to - at + 1));
-      if (bytes.length === 0) throw new MetalflowError('unexpected', { what: `${file.name} became shorter while it was sent` });
-      at += bytes.length;
-      yield bytes;
-    }
-  }
-  const stream = Readable.from(chunks(), { objectMode: false, highWaterMark: CHUNK });
-  // Not in the generator: a client that leaves before the first byte never starts it, and its `finally` would not run.
-  stream.once('close', () => void file.close().catch(() => {}));
-  return stream;
+/** What of the file goes out, both ends inclusive. */
+interface Part {
+  readonly from: number;
+  readonly to: number;
 }
+
+/**
+ * Writes the part to the socket, from memory where the file is, else through two buffers in turn: one is read into while the other is on its
+ * way. (Node has no sendfile, so each byte is copied once into the process; a buffer that is used again costs no fresh pages.)
+ * @throws when the file became shorter, or cannot be read
+ */
+async function pump(raw: ServerResponse, file: BootFile, { from, to }: Part): Promise<void> {
+  if (file.bytes) return write(raw, file.bytes.subarray(from, to + 1));
+  const buffers = [takeBuffer(), takeBuffer()] as const;
+  const read = (at: number, turn: number): Promise<Buffer> => file.read(at, Math.min(CHUNK, to - at + 1), buffers[turn % 2]!);
+  let written: Promise<void> = Promise.resolve();
+  let reading = read(from, 0);
+  for (let at = from, turn = 0; at <= to; turn++) {
+    const bytes = await reading;
+    // Its buffer is the next one to be read into.
+    await written;
+    if (raw.destroyed) return;
+    if (bytes.length === 0) throw new MetalflowError('unexpected', { what: `${file.name} became shorter while it was sent` });
+    at += bytes.length;
+    if (at <= to) reading = read(at, turn + 1);
+    // Awaited in the next turn; an error must not be taken for one that nobody handles meanwhile.
+    written = write(raw, bytes);
+    written.catch(() => undefined);
+  }
+  await written;
+  // Only after a good end: the buffers of a broken connection are left to the garbage collector, whoever still holds them.
+  for (const buffer of buffers) giveBack(buffer);
+}
+
+/** Resolves when the bytes have left for the kernel, or the connection has gone: then nobody will hear the rest. */
+function write(raw: ServerResponse, bytes: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    if (raw.destroyed) return resolve();
+    const done = (): void => {
+      raw.off('close', done);
+      resolve();
+    };
+    raw.once('close', done);
+    raw.write(bytes, done);
+  });
+}
+
+/** Buffers that nobody uses, shared by all transfers of the process. */
+const idle: Buffer[] = [];
+const MOST_IDLE = 64;
+const takeBuffer = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
+const giveBack = (buffer: Buffer): void => void (idle.length < MOST_IDLE && idle.push(buffer));
