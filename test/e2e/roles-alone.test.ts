@@ -1,8 +1,13 @@
 /** Each role runs alone: four processes over one store do what `up` does in one, and `boot` answers safely with nobody beside it. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import SqliteFile from 'libsql';
+import { Agent, request } from 'undici';
 import { freePort } from '../../src/main/temporal-server.js';
+import { CA_FILE } from '../support/certificates.js';
 import { fetchWithPackage } from '../support/tftp-client.js';
 import type { HouseProcess } from '../support/world/house.js';
 import { startRole, type RoleProcess } from '../support/world/role.js';
@@ -12,6 +17,7 @@ import { createWorld } from '../support/world/world.js';
 const ROLES = ['agentapi', 'boot', 'worker', 'operatorapi'] as const;
 /** Where Debian's package ipxe puts its programs. */
 const IPXE = '/usr/lib/ipxe';
+const CERTIFICATES = join(process.cwd(), 'test', 'fixtures', 'certificates');
 
 const isReady = async (url: string): Promise<boolean> => fetch(`${url}/readyz`).then(({ ok }) => ok, () => false);
 
@@ -72,3 +78,115 @@ test("boot alone serves Debian's iPXE programs by plain and by per-MAC path wher
     }
   }
 }, 90_000);
+
+/** Boot alone over a folder of its own, on loopback. */
+async function bootAlone(more: Readonly<Record<string, string>> = {}) {
+  const dir = mkdtempSync(join(tmpdir(), 'metalflow-boot-'));
+  mkdirSync(join(dir, 'assets', 'images'), { recursive: true });
+  writeFileSync(join(dir, 'assets', 'vmlinuz-x86_64'), 'a kernel');
+  writeFileSync(join(dir, 'assets', 'images', 'node.raw'), 'an image');
+  const [tftp, http] = [await freePort(), await freePort()];
+  const env = { METALFLOW_DATA_DIR: dir, METALFLOW_TFTP_ROOT: IPXE, METALFLOW_TFTP_PORT: String(tftp), METALFLOW_BOOT_HTTP_PORT: String(http), METALFLOW_SYSLOG_PORT: '0', ...more };
+  const base = `http://127.0.0.1:${http}`;
+  const ask = async (path: string) => {
+    const answer = await fetch(`${base}${path}`, { signal: AbortSignal.timeout(10_000) });
+    return { status: answer.status, text: await answer.text() };
+  };
+  return { dir, base, tftp, http, env, ask, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}
+const untilAnswers = async (ask: () => Promise<unknown>, role: RoleProcess): Promise<void> => {
+  for (let tries = 0; tries < 300; tries++) {
+    if (await ask().then(() => true, () => false)) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`boot does not answer:\n${role.log()}`);
+};
+const SCRIPT = '/ipxe/script/02:00:00:00:00:99/auto.ipxe';
+
+test.each([
+  ['is away', async () => ({ METALFLOW_DATABASE_URL: `postgres://u:p@127.0.0.1:${await freePort()}/metalflow` }), async () => undefined],
+  ['is locked by somebody', async () => ({}), async (dir: string) => lockStore(join(dir, 'metalflow.db'))],
+] as const)('boot alone starts while its store %s: nodes boot their disks, nothing bootable is given out, class images are served, and its health says why', async (_, env, arrange) => {
+  // The policy that lets unknown MACs in counts for MACs that a store does not know, not for a store that does not say.
+  const world = await bootAlone({ METALFLOW_UNKNOWN_MAC: 'menu', ...(await env()) });
+  const locked = await arrange(world.dir);
+  const boot = startRole('boot', world.env);
+  try {
+    await untilAnswers(() => world.ask('/healthz'), boot);
+    for (let times = 0; times < 3; times++) expect(await world.ask(SCRIPT)).toEqual({ status: 200, text: '#!ipxe\necho netboot-not-allowed\nexit\n' });
+    expect((await world.ask('/assets/vmlinuz-x86_64?mac=02:00:00:00:00:99')).status).toBe(403);
+    await expect(fetchWithPackage(world.tftp, 'ipxe.efi')).rejects.toThrow('netboot-not-allowed');
+    expect(await world.ask('/assets/images/node.raw')).toEqual({ status: 200, text: 'an image' });
+    const ready = await world.ask('/readyz');
+    expect([ready.status, JSON.parse(ready.text)]).toEqual([503, expect.objectContaining({
+      status: 'not-ready', code: 'store_unavailable',
+      listeners: { http: { state: 'listening', address: `127.0.0.1:${world.http}` }, https: { state: 'off', why: 'METALFLOW_BOOT_TLS_CERT is not set' }, tftp: { state: 'listening', address: `127.0.0.1:${world.tftp}` }, syslog: { state: 'listening', address: expect.stringMatching(/^127\.0\.0\.1:\d+$/) } },
+    })]);
+    if (locked) {
+      locked.release();
+      await untilAnswers(async () => expect((await world.ask('/readyz')).status).toBe(200), boot);
+      expect((await world.ask(SCRIPT)).text).toContain('kernel ');
+    }
+    expect(await boot.stop()).toBe(0);
+  } finally {
+    locked?.release();
+    await boot.stop();
+    world.remove();
+  }
+}, 90_000);
+
+/** As a backup program or a forgotten shell of an administrator holds it. */
+function lockStore(file: string): { release(): void } {
+  const database = new SqliteFile(file);
+  database.exec('pragma journal_mode = WAL; pragma locking_mode = EXCLUSIVE; begin exclusive; create table held (x); ');
+  let held = true;
+  return {
+    release() {
+      if (!held) return;
+      held = false;
+      database.exec('rollback');
+      database.close();
+    },
+  };
+}
+
+test('boot alone serves scripts and images over TLS as well, and a pair of files that do not belong together stops it before it opens a port', async () => {
+  const world = await bootAlone();
+  const https = await freePort();
+  const tls = { METALFLOW_BOOT_HTTPS_PORT: String(https), METALFLOW_BOOT_TLS_CERT: join(CERTIFICATES, 'amt.pem') };
+  const wrong = startRole('boot', { ...world.env, ...tls, METALFLOW_BOOT_TLS_KEY: join(CERTIFICATES, 'self-signed.key') });
+  const boot = startRole('boot', { ...world.env, ...tls, METALFLOW_BOOT_TLS_KEY: join(CERTIFICATES, 'amt.key') });
+  const dispatcher = new Agent({ connect: { ca: readFileSync(CA_FILE), checkServerIdentity: () => undefined } });
+  try {
+    expect(await wrong.exited).toBe(1);
+    expect(wrong.log()).toContain('METALFLOW_BOOT_TLS_CERT');
+    await untilAnswers(() => world.ask('/healthz'), boot);
+    const over = async (path: string) => (await request(`https://127.0.0.1:${https}${path}`, { dispatcher })).body.text();
+    await untilAnswers(() => over('/healthz'), boot);
+    expect(JSON.parse(await over('/healthz'))).toMatchObject({ status: 'ok', listeners: { https: { state: 'listening', address: `127.0.0.1:${https}` } } });
+    expect(await over(SCRIPT)).toBe('#!ipxe\necho netboot-not-allowed\nexit\n');
+    expect(await over('/assets/images/node.raw')).toBe('an image');
+  } finally {
+    await dispatcher.close();
+    await wrong.stop();
+    await boot.stop();
+    world.remove();
+  }
+}, 60_000);
+
+test('boot that is refused a port says which program holds it, and leaves nothing open', async () => {
+  const world = await bootAlone();
+  const holder = createSocket('udp4').bind(world.tftp, '127.0.0.1');
+  await once(holder, 'listening');
+  const boot = startRole('boot', world.env);
+  try {
+    expect(await boot.exited).toBe(1);
+    expect(boot.log()).toContain('port_in_use');
+    expect(boot.log()).toMatch(new RegExp(`TFTP cannot listen on 127\\.0\\.0\\.1:${world.tftp}: .*\\(process ${process.pid}\\) holds udp port ${world.tftp}`));
+    await expect(world.ask('/healthz')).rejects.toThrow();
+  } finally {
+    holder.close();
+    await boot.stop();
+    world.remove();
+  }
+}, 60_000);
