@@ -120,7 +120,7 @@ test.each([
     const ready = await world.ask('/readyz');
     expect([ready.status, JSON.parse(ready.text)]).toEqual([503, expect.objectContaining({
       status: 'not-ready', code: 'store_unavailable',
-      listeners: { http: { state: 'listening', address: `127.0.0.1:${world.http}` }, https: { state: 'off', why: 'METALFLOW_BOOT_TLS_CERT is not set' }, tftp: { state: 'listening', address: `127.0.0.1:${world.tftp}` }, syslog: { state: 'listening', address: expect.stringMatching(/^127\.0\.0\.1:\d+$/) } },
+      listeners: { 'proxy-dhcp': { state: 'off', why: 'METALFLOW_PROXY_DHCP is not on' }, http: { state: 'listening', address: `127.0.0.1:${world.http}` }, https: { state: 'off', why: 'METALFLOW_BOOT_TLS_CERT is not set' }, tftp: { state: 'listening', address: `127.0.0.1:${world.tftp}` }, syslog: { state: 'listening', address: expect.stringMatching(/^127\.0\.0\.1:\d+$/) } },
     })]);
     if (locked) {
       locked.release();
