@@ -5,7 +5,7 @@ import { fakeBootDirectory, MAC, permitted } from '../support/boot-directory.js'
 
 function bench() {
   const seen = { opened: 0, closed: 0, at: 0, away: true };
-  const opened = { boot: fakeBootDirectory({ [MAC]: permitted() }), nodes: { ping: async () => {} }, close: async () => void seen.closed++ };
+  const opened = { boot: fakeBootDirectory({ [MAC]: permitted() }), nodes: { ping: async () => {} }, logs: { keep: async () => {} }, close: async () => void seen.closed++ };
   const open = async () => {
     seen.opened++;
     if (seen.away) throw new MetalflowError('store_unavailable', { why: 'refused' });
