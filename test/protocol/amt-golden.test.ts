@@ -3,6 +3,8 @@ import { AMT, CIM } from '@device-management-toolkit/wsman-messages';
 import * as ours from '../../src/bmc/amt/envelope.js';
 import { BOOT_CONFIGURATION, FORCE_PXE_BOOT } from '../../src/bmc/amt/names.js';
 import { readXml, type XmlElement } from '../../src/simulator/amt/xml.js';
+import { startAmtBench } from '../support/amt.js';
+import { post } from '../support/amt-wire.js';
 
 const cim = new CIM.Messages();
 const amt = new AMT.Messages();
@@ -39,4 +41,19 @@ describe('a request of ours is the request of Intel’s builder', () => {
     const put = body.children[1]!.children[0]!;
     expect(put.children.map(({ name, text }) => [name, text])).toEqual(hostile);
   });
+});
+
+test('the simulator takes the whole boot order of Intel\'s builder, as MPS and console send it', async () => {
+  const bench = await startAmtBench();
+  const enumerated = cim.ServiceAvailableToElement.Enumerate();
+  const answers = await post(
+    bench.amt, amt.BootSettingData.Get(), cim.BootConfigSetting.ChangeBootOrder(), amt.BootSettingData.Put({ ...settings } as never),
+    cim.BootService.SetBootConfigRole(BOOT_CONFIGURATION as never, 1), cim.BootConfigSetting.ChangeBootOrder(FORCE_PXE_BOOT as never), cim.PowerManagementService.RequestPowerStateChange(2), enumerated,
+  );
+  const [pulled] = await post(bench.amt, cim.ServiceAvailableToElement.Pull(/EnumerationContext>([^<]+)</.exec(answers.at(-1)!.body)![1]!));
+  await bench.amt.settled();
+  await bench.close();
+  expect(answers.map(({ status, body }) => [status, /ReturnValue>(\d+)</.exec(body)?.[1]])).toEqual([[200, undefined], [200, '0'], [200, undefined], [200, '0'], [200, '0'], [200, '0'], [200, undefined]]);
+  expect(pulled!.body).toContain('PowerState>2<');
+  expect(bench.machine).toEqual(['on network']);
 });
