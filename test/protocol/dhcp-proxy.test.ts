@@ -47,6 +47,7 @@ test.each(CLIENT_NAMES)('%s of a device that may boot is offered its boot file a
   expect(taken.file).toContain(MAC);
   for (const lease of [OPTION.subnetMask, OPTION.router, OPTION.leaseSeconds]) expect(taken.packet.options.has(lease)).toBe(false);
   expect(proxy.stats()).toEqual({ received: 1, outcomes: { offered: 1 } });
+  expect(proxy.listener()).toEqual({ state: 'listening', address: `${HOST}:${proxy.port}` });
 });
 
 test('on port 4011 it is acknowledged, where it asked from', async () => {

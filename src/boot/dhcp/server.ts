@@ -5,6 +5,7 @@
 import type { RemoteInfo, Socket } from 'node:dgram';
 import type { BootGate } from '../../contracts/boot.js';
 import { MetalflowError } from '../../domain/errors.js';
+import { addressText, type ListenerState } from '../../telemetry/listening.js';
 import type { Logger } from '../../telemetry/log.js';
 import { bootFileOf, type BootPlace } from './boot-file.js';
 import { answerTo, destinationOf, readAsk, type Door } from './decide.js';
@@ -43,6 +44,8 @@ export interface ProxyDhcpDeps {
 export interface ProxyDhcp {
   readonly port: number;
   readonly bootServerPort: number;
+  /** For the plane's readiness. */
+  listener(): ListenerState;
   stats(): { readonly received: number; readonly outcomes: Readonly<Record<string, number>> };
   close(): Promise<void>;
 }
@@ -59,6 +62,7 @@ export async function startProxyDhcp({ gate, place, log, ...deps }: ProxyDhcpDep
   const working = new Set<Promise<void>>();
   let received = 0;
   let closing = false;
+  let failed: string | null = null;
 
   const count = (outcome: ProxyOutcome): void => {
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
@@ -71,7 +75,10 @@ export async function startProxyDhcp({ gate, place, log, ...deps }: ProxyDhcpDep
 
   async function bind(address: string, port: number): Promise<Socket> {
     const socket = await bindShared('the proxy DHCP', address, port);
-    socket.on('error', (error) => log.error({ err: error }, 'a socket of the proxy DHCP failed'));
+    socket.on('error', (error) => {
+      failed = error.message;
+      log.error({ err: error }, 'a socket of the proxy DHCP failed');
+    });
     sockets.push(socket);
     return socket;
   }
@@ -128,7 +135,8 @@ export async function startProxyDhcp({ gate, place, log, ...deps }: ProxyDhcpDep
     for (const { address } of found.addressServers.filter(({ namesBootFile }) => namesBootFile)) log.warn({ server: address }, 'this DHCP server names a boot file of its own: firmware may take that one');
     for (const socket of new Set([hears, replies])) hear(socket, 'dhcp', replies);
     hear(bootServer, 'boot-server', bootServer);
-    return { port, bootServerPort: bootServer.address().port, stats: () => ({ received, outcomes: { ...outcomes } }), close: closeAll };
+    const listener = (): ListenerState => (failed === null ? { state: 'listening', address: addressText(place.address, port) } : { state: 'failed', why: failed });
+    return { port, bootServerPort: bootServer.address().port, listener, stats: () => ({ received, outcomes: { ...outcomes } }), close: closeAll };
   } catch (error) {
     await closeAll();
     throw error;
