@@ -37,7 +37,7 @@ export const SETTING_GROUPS = {
   },
   'How nodes reach us': {
     agentUrl: { name: 'METALFLOW_AGENT_URL', of: 'base URL of the agent plane as nodes reach it; without it, made from its address and port', default: null, parse: url('https:', 'http:') },
-    metadataUrl: { name: 'METALFLOW_METADATA_URL', of: 'base URL of the metadata service as nodes reach it, for `{{ seedFrom }}` in seeds; without it, made from its address and port', default: null, parse: url('https:', 'http:') },
+    metadataUrl: { name: 'METALFLOW_METADATA_URL', of: 'base URL of the metadata service as nodes reach it, for `{{ seedFrom }}` in seeds; without it, made from the host of the agent plane and its own port', default: null, parse: url('https:', 'http:') },
     assetsUrl: { name: 'METALFLOW_ASSETS_URL', of: 'base URL of the assets as nodes reach them; without it, made from the address and port of the boot plane', default: null, parse: url('https:', 'http:') },
     agentTlsCert: { name: 'METALFLOW_AGENT_TLS_CERT', of: 'PEM file with the certificate chain of the agent plane', default: null, parse: filePath },
     agentTlsKey: { name: 'METALFLOW_AGENT_TLS_KEY', of: 'PEM file with the private key of the agent plane', default: null, parse: filePath },

@@ -18,6 +18,9 @@ export interface AgentRole extends RunningRole {
 /** As nodes reach the agent plane. */
 export const agentUrlOf = (config: Config, port: number): string => config.agentUrl ?? urlOf(config.agentTlsCert ? 'https' : 'http', config.bindAddress, port);
 
+/** As nodes reach the metadata service: where they reach the agent plane, since one role serves both. */
+const metadataUrlOf = (config: Config, agentUrl: string, port: number): string => config.metadataUrl ?? urlOf('http', new URL(agentUrl).hostname.replace(/^\[|\]$/g, ''), port);
+
 /** @throws port_in_use */
 export async function startAgentApi({ config, store, log }: { config: Config; store: Store; log: Logger }): Promise<AgentRole> {
   const closer = createCloser();
@@ -26,7 +29,7 @@ export async function startAgentApi({ config, store, log }: { config: Config; st
   const port = config.agentHttpPort || (await freePort());
   const metadataPort = config.metadataPort || (await freePort());
   const url = agentUrlOf(config, port);
-  const metadataUrl = config.metadataUrl ?? urlOf('http', config.bindAddress, metadataPort);
+  const metadataUrl = metadataUrlOf(config, url, metadataPort);
   const renderer = createSeedRenderer({ ...(config.seedsDir && { folder: config.seedsDir }), agentUrl: url, metadataUrl, secretsFolder: config.secretsDir });
   const api = createAgentApi({
     attestation: store.attestation, orders: store.orderDesk, seeds: store.seeds, verify: verifyReport, renderer, metadata: { directory: store.metadata, tokenPolicy: config.metadataTokens },
@@ -41,7 +44,7 @@ export async function startAgentApi({ config, store, log }: { config: Config; st
     await listen(metadata, 'metadata', config.bindAddress, metadataPort);
     closer.add(() => metadata.close());
     log.info({ url, metadataPort }, 'agentapi is up');
-    return { url, metadataUrl, close: () => closer.close() };
+    return { url, metadataUrl: urlOf('http', config.bindAddress, metadataPort), close: () => closer.close() };
   } catch (error) {
     await closer.close().catch(() => undefined);
     throw error;
