@@ -34,6 +34,7 @@ export class BareClient {
   private constructor(
     private readonly socket: Socket,
     private readonly serverPort: number,
+    private readonly server: string,
   ) {
     socket.on('message', (bytes: Buffer, from: RemoteInfo) => {
       this.received.push({ packet: readPacket(bytes), bytes, from });
@@ -41,16 +42,17 @@ export class BareClient {
     });
   }
 
-  static async open(serverPort: number): Promise<BareClient> {
-    const socket = createSocket('udp4');
-    socket.bind(0, '127.0.0.1');
+  /** @param server the address it asks; @param own the address it asks from */
+  static async open(serverPort: number, { server = '127.0.0.1', own = server.includes(':') ? '::1' : '127.0.0.1' } = {}): Promise<BareClient> {
+    const socket = createSocket(server.includes(':') ? 'udp6' : 'udp4');
+    socket.bind(0, own);
     await once(socket, 'listening');
-    return new BareClient(socket, serverPort);
+    return new BareClient(socket, serverPort, server);
   }
 
   /** To the server's own port, or to a transfer's. */
   async send(bytes: Buffer, port = this.serverPort): Promise<void> {
-    await new Promise<void>((resolve, reject) => this.socket.send(bytes, port, '127.0.0.1', (error) => (error ? reject(error) : resolve())));
+    await new Promise<void>((resolve, reject) => this.socket.send(bytes, port, this.server, (error) => (error ? reject(error) : resolve())));
   }
 
   ask(file: string, options: readonly TftpOption[] = [], mode = 'octet'): Promise<void> {
