@@ -1,4 +1,4 @@
-/** A bad network between TFTP clients and a server: loses and doubles datagrams by a seeded draw, and keeps their order. */
+/** A bad network between TFTP clients and a server: loses, doubles and swaps datagrams by a seeded draw. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 
@@ -6,15 +6,22 @@ export interface Relay {
   readonly port: number;
   readonly lost: () => number;
   readonly doubled: () => number;
+  readonly swapped: () => number;
   close(): void;
 }
 
-/** @param random 0 ≤ n < 1 */
-export async function startRelay(serverPort: number, random: () => number, rates: { loss: number; double: number }): Promise<Relay> {
+/** How long a datagram is held back for the next to overtake it; none that is last waits for ever. */
+const HELD_MS = 5;
+
+/** @param random 0 ≤ n < 1 @param rates shares of 1; `swap`: held back until another has passed */
+export async function startRelay(serverPort: number, random: () => number, rates: { loss: number; double: number; swap?: number }): Promise<Relay> {
   const sockets: Socket[] = [];
   const sides = new Map<string, Promise<Socket>>();
   let lost = 0;
   let doubled = 0;
+  let swapped = 0;
+  const held = new Map<Socket, () => void>();
+  let closed = false;
   const open = async (): Promise<Socket> => {
     const socket = createSocket('udp4');
     sockets.push(socket);
@@ -24,7 +31,19 @@ export async function startRelay(serverPort: number, random: () => number, rates
   };
   const pass = (socket: Socket, bytes: Buffer, port: number): void => {
     if (random() < rates.loss) return void lost++;
+    const release = held.get(socket);
+    if (!release && rates.swap !== undefined && random() < rates.swap) {
+      swapped++;
+      const timer = setTimeout(() => held.get(socket)?.(), HELD_MS);
+      held.set(socket, () => {
+        clearTimeout(timer);
+        held.delete(socket);
+        if (!closed) socket.send(bytes, port, '127.0.0.1', () => {});
+      });
+      return;
+    }
     socket.send(bytes, port, '127.0.0.1', () => {});
+    release?.();
     if (random() >= rates.double) return;
     doubled++;
     socket.send(bytes, port, '127.0.0.1', () => {});
@@ -50,6 +69,11 @@ export async function startRelay(serverPort: number, random: () => number, rates
     port: front.address().port,
     lost: () => lost,
     doubled: () => doubled,
-    close: () => sockets.forEach((socket) => socket.close()),
+    swapped: () => swapped,
+    close() {
+      closed = true;
+      held.forEach((release) => release());
+      sockets.forEach((socket) => socket.close());
+    },
   };
 }
