@@ -15,12 +15,11 @@ export function fenceRef({ deviceId, run }: RunRef): FenceRef {
   return { deviceId, run, workflowId: execution.workflowId, temporalRunId: execution.runId };
 }
 
-/** Same for every try of one activity, different for any other: who holds a lock. */
-export function holderName(): string {
-  const { workflowExecution, activityId } = Context.current().info;
-  return `${workflowExecution?.workflowId}/${workflowExecution?.runId}/${activityId}`;
+/** For a caller outside of the activity's own flow: a timer. */
+export function heart(): (details: unknown) => void {
+  const context = Context.current();
+  return (details) => context.heartbeat(details);
 }
-
 export const heartbeat = (details: unknown): void => Context.current().heartbeat(details);
 export const cancellationSignal = (): AbortSignal => Context.current().cancellationSignal;
 

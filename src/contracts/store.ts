@@ -157,12 +157,21 @@ export interface OrderLedger {
   cancelByTemporal(orderId: string): Promise<void>;
 }
 
+/** Who may talk to a BMC, and for how long at a time. */
+export interface BmcLeaseTerms {
+  readonly bmc: string;
+  readonly holder: string;
+  readonly seconds: number;
+}
+
 export interface PowerStore {
   /**
-   * Writes the intent before the wire. `again`: an earlier try wrote it; `answer` is what the BMC said, null when the try
-   * died before it knew. @throws as the fence
+   * Writes the intent before the wire, and renews the lease under which its command goes out; both or neither.
+   * `again`: an earlier try wrote it; `answer` is what the BMC said, null when the try died before it knew.
+   * @param lease null for a node without a BMC
+   * @throws as the fence
    */
-  intend(ref: FenceRef, intent: { id: string; command: string }): Promise<{ kind: 'first' } | { kind: 'again'; answer: CommandResult | null; writtenAt: string }>;
+  intend(ref: FenceRef, intent: { id: string; command: string }, lease: BmcLeaseTerms | null): Promise<{ kind: 'first' } | { kind: 'again'; answer: CommandResult | null; writtenAt: string } | { kind: 'lease-lost' }>;
   answered(id: string, answer: CommandResult): Promise<void>;
   /** Lease of one BMC. */
   lock(bmc: string, holder: string, seconds: number): Promise<boolean>;

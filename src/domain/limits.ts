@@ -51,5 +51,7 @@ export const withLimits = (overrides: Partial<Limits>): Limits => ({ ...DEFAULT_
 
 /** Boot attempts before a run fails with `boot_not_seen`. */
 export const BOOT_ATTEMPTS = 3;
+/** A request to a BMC may take this much of the lease on it: what the lease's holder began has ended before another may begin. */
+export const REQUEST_SHARE_OF_LEASE = 0.75;
 /** Power requests in one phase before it holds: each is one command, sent only when the effect of the last was not seen. */
 export const POWER_REQUESTS = 2;

@@ -13,6 +13,7 @@ import { createBmcFactory } from '../bmc/factory.js';
 import { createFileSecretReader } from '../bmc/file-secrets.js';
 import type { Config } from '../config/index.js';
 import { lifecycleId, RECONCILE_SCHEDULE_ID, SEARCH_ATTRIBUTES, siteQueue, WORKFLOW_QUEUE, WORKFLOWS } from '../contracts/messages.js';
+import { REQUEST_SHARE_OF_LEASE } from '../domain/limits.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { Store } from '../store/index.js';
 import type { Logger } from '../telemetry/log.js';
@@ -109,7 +110,9 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
 }
 
 function siteActivities({ config, store, libraries, log }: WorkerDeps): SiteActivities {
-  const factory = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log, ipmiCipherSuites: config.ipmiCipherSuites, tls: { caFile: config.bmcCaFile, oldTls: config.bmcOldTls } });
+  // A driver ends what it does before its lease holder would hang up on it.
+  const methodMs = Math.floor(config.limits.bmcLock * 1000 * REQUEST_SHARE_OF_LEASE * 0.95);
+  const factory = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log, timeouts: { methodMs }, ipmiCipherSuites: config.ipmiCipherSuites, tls: { caFile: config.bmcCaFile, oldTls: config.bmcOldTls } });
   const bmc = createCappedBmcFactory({ factory, most: config.bmcCalls });
   return { ...createPowerActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock, crash: crashPointOf(config) }), ...createBmcIdentityActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock }), ...createImageActivities({ images: libraries.images }) };
 }

@@ -1,14 +1,15 @@
 /** Power intents (written before the wire) and the lease on one BMC. */
 import type { CommandResult } from '../contracts/bmc.js';
-import type { PowerStore } from '../contracts/store.js';
-import { lockedTransaction, type Db } from './database.js';
+import type { BmcLeaseTerms, PowerStore } from '../contracts/store.js';
+import { lockedTransaction, type Db, type Tx } from './database.js';
 import { assertHeld } from './fence.js';
 
 export function createPowerStore({ db, now }: { db: Db; now: () => Date }): PowerStore {
   return {
-    intend: (ref, intent) =>
+    intend: (ref, intent, lease) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
+        if (lease && !(await takeLease(tx, now(), lease))) return { kind: 'lease-lost' };
         const row = await tx.selectFrom('power_intent').selectAll().where('id', '=', intent.id).executeTakeFirst();
         if (row) return { kind: 'again', answer: row.answer === null ? null : (JSON.parse(row.answer) as CommandResult), writtenAt: row.written_at };
         await tx
@@ -20,17 +21,7 @@ export function createPowerStore({ db, now }: { db: Db; now: () => Date }): Powe
     async answered(id, answer) {
       await db.updateTable('power_intent').set({ answered_at: now().toISOString(), answer: JSON.stringify(answer) }).where('id', '=', id).execute();
     },
-    async lock(bmc, holder, seconds) {
-      const at = now();
-      const lease = { holder, expires_at: new Date(at.getTime() + seconds * 1000).toISOString() };
-      const taken = await db
-        .insertInto('bmc_lock')
-        .values({ bmc, ...lease })
-        .onConflict((c) => c.column('bmc').doUpdateSet(lease).where((eb) => eb.or([eb('bmc_lock.expires_at', '<', at.toISOString()), eb('bmc_lock.holder', '=', holder)])))
-        .returning('bmc')
-        .executeTakeFirst();
-      return taken !== undefined;
-    },
+    lock: (bmc, holder, seconds) => takeLease(db, now(), { bmc, holder, seconds }),
     async unlock(bmc, holder) {
       await db.deleteFrom('bmc_lock').where('bmc', '=', bmc).where('holder', '=', holder).execute();
     },
@@ -46,4 +37,16 @@ function mayHaveChanged(answer: string | null): boolean {
   if (answer === null) return true;
   const { kind } = JSON.parse(answer) as CommandResult;
   return kind === 'accepted' || kind === 'unknown';
+}
+
+/** Takes the lease when it is free, over or ours already. */
+async function takeLease(db: Db | Tx, at: Date, { bmc, holder, seconds }: BmcLeaseTerms): Promise<boolean> {
+  const lease = { holder, expires_at: new Date(at.getTime() + seconds * 1000).toISOString() };
+  const taken = await db
+    .insertInto('bmc_lock')
+    .values({ bmc, ...lease })
+    .onConflict((c) => c.column('bmc').doUpdateSet(lease).where((eb) => eb.or([eb('bmc_lock.expires_at', '<', at.toISOString()), eb('bmc_lock.holder', '=', holder)])))
+    .returning('bmc')
+    .executeTakeFirst();
+  return taken !== undefined;
 }

@@ -9,12 +9,13 @@ export interface ActivityCaller {
   readonly workflowId: string;
   readonly temporalRunId: string;
   readonly taskToken?: string;
-  readonly onHeartbeat?: (details: unknown) => void;
+  /** @param cancel what Temporal does when the activity is no longer wanted */
+  readonly onHeartbeat?: (details: unknown, cancel: () => void) => void;
 }
 
 /** @returns what the activity returns; it rejects with what the activity throws */
 export function runActivity<Input, Output>(caller: ActivityCaller, activity: (input: Input) => Promise<Output>, input: Input): Promise<Output> {
   const env = new MockActivityEnvironment({ workflowExecution: { workflowId: caller.workflowId, runId: caller.temporalRunId }, activityId: '5', taskToken: Buffer.from(caller.taskToken ?? 'token') }, { logger: quiet });
-  if (caller.onHeartbeat) env.on('heartbeat', caller.onHeartbeat);
+  env.on('heartbeat', (details) => caller.onHeartbeat?.(details, () => env.cancel()));
   return env.run(activity as (input: unknown) => Promise<Output>, input);
 }

@@ -92,6 +92,11 @@ export class StoreBench {
     return device;
   }
 
+  /** For a test with a clock of its own. */
+  setNow(at: number): void {
+    this.#at = at;
+  }
+
   /** A new run with its fence held by a new Temporal run. */
   async begin(kind: RunKind = 'provision', deviceId = '7'): Promise<FenceRef> {
     const { run, workflowId } = await this.store.runs.open(deviceId, kind, { asked: { how: 'netbox' }, intake: null });

@@ -40,7 +40,8 @@ class Bench {
         fence: { enter: async () => { if (this.fence) throw this.fence; return 'held'; } },
         devices: { setPower: async (_id: string, word: string) => void this.words.push(word), find: async () => ({ approvedUuid: this.approvedUuid }) } as never,
         power: {
-          intend: async (_ref, { id, command }) => {
+          intend: async (_ref, { id, command }, lease) => {
+            if (lease && this.#locked !== lease.holder) return { kind: 'lease-lost' };
             const there = this.intents.get(id);
             if (there) return { kind: 'again', ...there };
             this.intents.set(id, { answer: null, writtenAt: new Date().toISOString() });
@@ -75,7 +76,14 @@ class Bench {
     };
   }
 
-  readonly #caller = { workflowId: 'node/7/run/1', temporalRunId: 'temporal-run-1', onHeartbeat: (details: unknown) => void this.heartbeats.push(details) };
+  cancelAtHeartbeat = false;
+  readonly #caller = {
+    workflowId: 'node/7/run/1', temporalRunId: 'temporal-run-1',
+    onHeartbeat: (details: unknown, cancel: () => void) => {
+      this.heartbeats.push(details);
+      if (this.cancelAtHeartbeat) cancel();
+    },
+  };
   change(command: 'on' | 'off', extra: Partial<PowerChange> = {}) {
     return runActivity(this.#caller, this.activities.changePower, { deviceId: '7', run: 1, bmc: this.address, command, intent: 'cycle-1/1', limitSeconds: 0.03, settlingSeconds: 0.05, pollSeconds: 0.002, ...extra });
   }
@@ -92,7 +100,7 @@ beforeEach(() => void (bench = new Bench()));
 afterEach(() => expect(bench.conversations.filter((one) => one.open)).toEqual([]));
 
 describe('a power change', () => {
-  test.each([['off', OFF], ['off', OFF_HARD], ['on', ON]] as const)('to %s sends nothing when the state is there', async (command, reading) => {
+  test.each([['off', OFF], ['off', OFF_HARD], ['on', ON]] as const)('to %s sends nothing when the state is there (A3)', async (command, reading) => {
     bench.readings = [reading];
     expect(await bench.change(command)).toEqual({ kind: 'reached', power: command, commanded: false });
     expect([bench.sent, bench.written]).toEqual([[], []]);
@@ -103,13 +111,13 @@ describe('a power change', () => {
     expect(bench.written).toEqual(['intent off', 'sent off']);
     expect(bench.readings).toEqual([OFF]);
   });
-  test.each([['hibernate', HIBERNATE], ['sleep', SLEEP]] as const)('%s is not off (A5): off is asked for', async (_name, reading) => {
+  test.each([['hibernate', HIBERNATE], ['sleep', SLEEP]] as const)('%s is not off (A3, A5): off is asked for, never on or cycle', async (_name, reading) => {
     bench.readings = [reading];
     bench.afterCommand = [OFF];
     expect(await bench.change('off')).toMatchObject({ kind: 'reached', commanded: true });
     expect(bench.sent).toEqual(['off']);
   });
-  test.each<['on' | 'off', PowerReading, string]>([['off', ON, 'bmc_still_on'], ['off', HIBERNATE, 'bmc_still_on'], ['on', OFF, 'bmc_still_off'], ['on', SLEEP, 'bmc_still_off']])('to %s that reads %j for ever has one command, and is a named failure', async (command, reading, code) => {
+  test.each<['on' | 'off', PowerReading, string]>([['off', ON, 'bmc_still_on'], ['off', HIBERNATE, 'bmc_still_on'], ['on', OFF, 'bmc_still_off'], ['on', SLEEP, 'bmc_still_off']])('to %s that reads %j for ever has one command, and is a named failure (A5)', async (command, reading, code) => {
     bench.readings = [reading];
     expect(await bench.change(command)).toMatchObject({ kind: 'not-reached', answer: 'accepted', failure: { code, message: expect.stringContaining(reading.kind === 'read' ? reading.power : '') } });
     expect(bench.sent).toEqual([command]);
@@ -129,7 +137,7 @@ describe('a power change', () => {
 
 describe('one command a request, whatever the BMC answers', () => {
   test.each<[string, CommandResult, object]>([
-    ['refused', { kind: 'refused', code: 'bmc_refused', why: 'not ready', details: { returnValue: '2' } }, { kind: 'refused', failure: { code: 'bmc_refused', message: 'the BMC refused power off with 2 (not ready)' } }],
+    ['refused (A5)', { kind: 'refused', code: 'bmc_refused', why: 'not ready', details: { returnValue: '2' } }, { kind: 'refused', failure: { code: 'bmc_refused', message: 'the BMC refused power off with 2 (not ready)' } }],
     ['refused for its credentials', { kind: 'refused', code: 'bmc_auth_failed', why: '401' }, { kind: 'refused', failure: { code: 'bmc_auth_failed', message: expect.stringContaining('bmc-amt') } }],
     ['unknown, and the state did not come', { kind: 'unknown', why: 'timeout' }, { kind: 'not-reached', power: 'on', answer: 'unknown', failure: { code: 'bmc_outcome_unknown' } }],
     ['not sent', { kind: 'not-sent', why: 'connection refused' }, { kind: 'not-reached', power: 'unknown', answer: 'not-sent', failure: { code: 'bmc_unreachable' } }],
@@ -158,6 +166,13 @@ describe('an attempt that finds an intent without an answer (W3)', () => {
     expect(await bench.change('off')).toMatchObject({ kind: 'not-reached', power: 'on', answer: null, failure: { code: 'bmc_outcome_unknown' } });
     expect(bench.sent).toEqual([]);
   });
+  test('that was cancelled meanwhile ends at its next heartbeat, and sends nothing', async () => {
+    bench.intents.clear();
+    bench.readings = [SILENT, ON];
+    bench.cancelAtHeartbeat = true;
+    await expect(bench.change('off', { limitSeconds: 60, pollSeconds: 60 })).rejects.toMatchObject({ name: 'CancelledFailure' });
+    expect([bench.sent, bench.intents.size]).toEqual([[], 0]);
+  });
   test('of another request sends its own', async () => {
     bench.afterCommand = [OFF];
     expect(await bench.change('off', { intent: 'cycle-1/2' })).toMatchObject({ kind: 'reached' });
@@ -180,7 +195,7 @@ describe('unreachable is never off', () => {
     bench.readings = [SILENT, LOCKED_OUT];
     expect(await bench.change('off', { limitSeconds: 60 })).toMatchObject({ kind: 'not-reached', power: 'unknown', failure: { code: 'bmc_auth_failed', message: expect.stringContaining('bmc-amt') } });
   });
-  test('a BMC that falls silent after the command leaves the power unknown', async () => {
+  test('a BMC that falls silent after the command leaves the power unknown (A5)', async () => {
     bench.afterCommand = [SILENT];
     expect(await bench.change('off')).toMatchObject({ kind: 'not-reached', power: 'unknown', answer: 'accepted', failure: { code: 'bmc_unreachable' } });
   });
@@ -235,11 +250,12 @@ describe('confirming that a node is off', () => {
     expect(bench.sent).toEqual([]);
   });
   test.each<[string, PowerReading[], string]>([
-    ['on', [ON], 'bmc_still_on'],
+    ['on (A5)', [ON], 'bmc_still_on'],
     ['off, then on', [OFF, ON], 'bmc_still_on'],
     ['hibernate (A5)', [HIBERNATE], 'bmc_still_on'],
     ['sleep (A5)', [SLEEP], 'bmc_still_on'],
-    ['silent', [SILENT], 'bmc_unreachable'],
+    ['silent (A5)', [SILENT], 'bmc_unreachable'],
+    ['a BMC that refuses us', [LOCKED_OUT], 'bmc_auth_failed'],
     ['off, then silent', [OFF, SILENT], 'bmc_unreachable'],
   ])('%s is not off', async (_what, readings, code) => {
     bench.readings = readings;

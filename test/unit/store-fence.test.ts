@@ -27,7 +27,7 @@ const EFFECTS: Readonly<Record<string, (ref: FenceRef, bootAttempt: string, orde
   'attaching to an order': (ref, _bootAttempt, orderId) => bench.store.orders.attach(ref, orderId, 'token'),
   'resolving an order': (ref, _bootAttempt, orderId) => bench.store.orders.resolveAsDone(ref, orderId, 'ann'),
   'cancelling orders': (ref) => bench.store.orders.cancelOpen(ref, 'x'),
-  'a power intent': (ref) => bench.store.power.intend(ref, { id: 'intent', command: 'off' }),
+  'a power intent': (ref) => bench.store.power.intend(ref, { id: 'intent', command: 'off' }, null),
 };
 const effects = Object.keys(EFFECTS);
 

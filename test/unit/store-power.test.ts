@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterAll(() => bench.close());
 
 describe('an intent (W3)', () => {
-  const intend = (id = 'intent-1', command = 'off') => bench.store.power.intend(ref, { id, command });
+  const intend = (id = 'intent-1', command = 'off') => bench.store.power.intend(ref, { id, command }, null);
   test('is the first, and then there again without an answer until one is written', async () => {
     expect(await intend()).toEqual({ kind: 'first' });
     bench.pass(10);
@@ -25,6 +25,19 @@ describe('an intent (W3)', () => {
   test('of two at once is the first for one', async () => {
     expect((await Promise.all([intend(), intend()])).map((one) => one.kind).sort()).toEqual(['again', 'first']);
   });
+  test('renews the lease under which its command goes out, and is not written under one that another worker has', async () => {
+    const lease = { bmc: '10.0.0.7', holder: 'a', seconds: 60 };
+    const intendUnder = (holder: string) => bench.store.power.intend(ref, { id: `of ${holder}`, command: 'off' }, { ...lease, holder });
+    expect(await bench.store.power.lock(lease.bmc, 'a', 60)).toBe(true);
+    bench.pass(50);
+    expect(await intendUnder('a')).toEqual({ kind: 'first' });
+    bench.pass(50);
+    expect(await intendUnder('b')).toEqual({ kind: 'lease-lost' });
+    bench.pass(11);
+    // Nothing was written by the one that was refused: it is the first still.
+    expect(await intendUnder('b')).toEqual({ kind: 'first' });
+    expect(await intendUnder('a')).toEqual({ kind: 'lease-lost' });
+  });
   test('of another request is one of its own', async () => {
     await intend();
     expect(await intend('intent-2')).toEqual({ kind: 'first' });
@@ -33,7 +46,7 @@ describe('an intent (W3)', () => {
 
 describe('when the power last changed', () => {
   const command = async (id: string, what: string, answer: CommandResult | null): Promise<void> => {
-    await bench.store.power.intend(ref, { id, command: what });
+    await bench.store.power.intend(ref, { id, command: what }, null);
     if (answer) await bench.store.power.answered(id, answer);
   };
   test('is never, before any command', async () => {

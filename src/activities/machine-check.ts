@@ -1,0 +1,46 @@
+/** Is the machine behind the BMC the device? Asked before a run's first command, and with each read that ends a retirement. */
+import { failure, type Failure } from '../domain/errors.js';
+import { parseUuid } from '../domain/uuid.js';
+import type { BmcAddress } from '../contracts/device.js';
+import type { Stores } from '../contracts/store.js';
+import { unreadable } from './bmc-failures.js';
+import type { LeasedBmc } from './bmc-lease.js';
+import type { Clock } from './clock.js';
+import { heartbeat, type RunRef } from './context.js';
+
+export type MachineCheck =
+  | { readonly kind: 'same'; readonly uuid: string | null }
+  | { readonly kind: 'differs'; readonly found: string; readonly failure: Failure }
+  | { readonly kind: 'unknown'; readonly failure: Failure };
+
+/** Which machine is behind this BMC? Asked for so long. */
+export interface MachineQuestion extends RunRef {
+  readonly bmc: BmcAddress;
+  readonly systemUuid: string | null;
+  readonly limitSeconds: number;
+  readonly pollSeconds: number;
+}
+
+export async function compareMachine(bmc: LeasedBmc, input: Pick<MachineQuestion, 'deviceId' | 'systemUuid' | 'limitSeconds'>, devices: Pick<Stores['devices'], 'find'>): Promise<MachineCheck> {
+  const reading = await bmc.machineUuid();
+  if (reading.kind === 'unknown') return { kind: 'unknown', failure: unreadable(reading, 'reading the machine UUID', bmc.address, input.limitSeconds) };
+  const found = reading.kind === 'read' ? parseUuid(reading.uuid) : null;
+  if (found && found === input.systemUuid) return { kind: 'same', uuid: found };
+  const approved = (await devices.find(input.deviceId))?.approvedUuid;
+  if (approved != null && approved === (found ?? '')) return { kind: 'same', uuid: found };
+  if (found && input.systemUuid) return { kind: 'differs', found, failure: failure('bmc_is_another_machine', { found, expected: input.systemUuid }) };
+  return { kind: 'differs', found: found ?? '', failure: failure('bmc_uuid_unreadable') };
+}
+
+export const saysWhichMachine = (check: MachineCheck): boolean => check.kind !== 'unknown' || check.failure.code !== 'bmc_unreachable';
+
+/** A BMC that does not answer is asked again, each time through a fresh connection, until it does or the limit passes. */
+export async function untilItAnswers<Seen>({ limitSeconds, pollSeconds }: Pick<MachineQuestion, 'limitSeconds' | 'pollSeconds'>, clock: Clock, look: () => Promise<Seen>, answered: (seen: Seen) => boolean): Promise<Seen> {
+  const until = clock.now() + limitSeconds * 1000;
+  for (;;) {
+    const seen = await look();
+    if (answered(seen) || clock.now() >= until) return seen;
+    heartbeat({ waitsFor: 'the BMC to answer' });
+    await clock.pause(pollSeconds * 1000);
+  }
+}
