@@ -3,14 +3,13 @@
  * that is shorter than the lease, and begins only while the lease outlasts it; so a request is never in flight beyond its lease,
  * whatever becomes of this worker, and whoever takes the lease over talks to a BMC that nobody else talks to.
  */
-import { randomUUID } from 'node:crypto';
 import { MetalflowError } from '../domain/errors.js';
 import { REQUEST_SHARE_OF_LEASE } from '../domain/limits.js';
 import type { Bmc, BmcFactory, CommandResult } from '../contracts/bmc.js';
 import type { BmcAddress } from '../contracts/device.js';
 import type { BmcLeaseTerms, PowerStore } from '../contracts/store.js';
 import type { Clock } from './clock.js';
-import { cancellationSignal, heart, heartbeat } from './context.js';
+import { cancellationSignal, heart, heartbeat, holderName } from './context.js';
 
 /** A BMC as its lease holder may use it. No request throws for what the BMC does; each throws `bmc_busy` when the lease was lost. */
 export interface LeasedBmc extends Pick<Bmc, 'address' | 'observePower' | 'machineUuid' | 'bootOnceFromNetwork'> {
@@ -46,7 +45,7 @@ const BEATS_A_LEASE = 6;
 /** A store that stalls for so long that the lease it renewed is nearly over is asked again, so often. */
 const RENEWALS = 3;
 
-export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawHolder = randomUUID }: BmcLeasesDeps): BmcLeases {
+export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawHolder = holderName }: BmcLeasesDeps): BmcLeases {
   const leaseMs = lockSeconds * 1000;
   const requestMs = leaseMs * REQUEST_SHARE_OF_LEASE;
 

@@ -79,8 +79,8 @@ export function createChangePower({ leases, reader, stores, clock, crash }: Chan
     for (;;) {
       const reading = await reader.observe(bmc, change.deviceId, change.settlingSeconds);
       if (reading.kind === 'read' || change.bmc.type === 'manual') return reading;
-      // A BMC that refuses the credentials does so each time, and counts.
-      if (reading.kind === 'unknown' && reading.code === 'bmc_auth_failed') return reading;
+      // A BMC that refuses the credentials does so each time, and counts; a certificate that is not trusted stays so.
+      if (reading.kind === 'unknown' && (reading.code === 'bmc_auth_failed' || reading.code === 'bmc_certificate_refused')) return reading;
       // Settling ends by itself, and only then does silence say something.
       if (reading.kind !== 'settling' && clock.now() >= until) return reading;
       heartbeat({ asked: change.command, reads: powerWord(reading) });

@@ -1,4 +1,5 @@
 /** What every activity may ask of Temporal's activity context, in the house's words. */
+import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { isMetalflowError, MetalflowError, type Failure } from '../domain/errors.js';
 import type { FenceRef } from '../contracts/store.js';
@@ -13,6 +14,12 @@ export function fenceRef({ deviceId, run }: RunRef): FenceRef {
   const execution = Context.current().info.workflowExecution;
   if (!execution) throw new MetalflowError('run_stale');
   return { deviceId, run, workflowId: execution.workflowId, temporalRunId: execution.runId };
+}
+
+/** Who holds a lease on a BMC; new for each try: a former one of the same activity may be alive still. */
+export function holderName(): string {
+  const { workflowExecution, activityId } = Context.current().info;
+  return `${workflowExecution?.workflowId}/${workflowExecution?.runId}/${activityId}/${randomUUID()}`;
 }
 
 /** For a caller outside of the activity's own flow: a timer. */

@@ -7,6 +7,7 @@ import type { NetboxActivities } from './netbox.js';
 import type { OrderActivities } from './orders.js';
 import type { PlanningActivities } from './planning.js';
 import type { PowerActivities } from './power.js';
+import type { PowerWatchActivities } from './power-watch.js';
 import type { RunActivities } from './runs.js';
 
 export { createBmcIdentityActivities } from './bmc-identity.js';
@@ -17,10 +18,11 @@ export { createNetboxActivities } from './netbox.js';
 export { createOrderActivities } from './orders.js';
 export { createPlanningActivities, createRunPlanner } from './planning.js';
 export { createPowerActivities } from './power.js';
+export { createPowerWatchActivities } from './power-watch.js';
 export { createRunActivities } from './runs.js';
 export { activityInterceptors } from './interceptor.js';
 
 /** On the main queue: they ask the store, NetBox and Temporal. */
 export type CentralActivities = RunActivities & LifecycleActivities & NetboxActivities & NetbootActivities & OrderActivities & PlanningActivities;
 /** On the site's queue: they touch a node or its image. */
-export type SiteActivities = PowerActivities & BmcIdentityActivities & ImageActivities;
+export type SiteActivities = PowerActivities & PowerWatchActivities & BmcIdentityActivities & ImageActivities;

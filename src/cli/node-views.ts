@@ -13,6 +13,13 @@ export const listOf = (value: unknown, key: string): Fields[] => {
 
 const failureText = (failure: unknown): string | null => (isFields(failure) ? `${String(failure.code)}: ${String(failure.message)}` : null);
 
+/** With the time it is from: what nobody looked at for a day is not what it is. */
+function powerText(power: unknown, node: Fields): unknown {
+  const at = [node.powerAt && `looked at ${String(node.powerAt)}`, node.bmcSeenAt !== node.powerAt && node.bmcSeenAt && `last answer ${String(node.bmcSeenAt)}`].filter(Boolean);
+  return power && at.length > 0 ? `${String(power)} (${at.join(', ')})` : power;
+}
+const driftText = (drift: unknown): string | null => (isFields(drift) ? `${String(drift.state)} should be ${String(drift.expected)}, the BMC reads ${String(drift.reads)}` : null);
+
 export function nodesView(value: unknown, isTerminal: boolean): string {
   const rows = listOf(value, 'nodes').map((node) => [node.deviceId, node.name, node.state, node.openRun, node.phase, node.power, node.nodeClass, node.site, isFields(node.hold) ? node.hold.code : null]);
   return rows.length === 0 && isTerminal ? 'no nodes\n' : table(['ID', 'NODE', 'STATE', 'RUN', 'PHASE', 'POWER', 'CLASS', 'SITE', 'HOLD'], rows, isTerminal);
@@ -27,7 +34,7 @@ export function nodeView(value: unknown, isTerminal: boolean): string {
   const hold = [run.hold, lifecycle.hold, node.hold].find(isFields);
   const shown = facts([
     ['node', node.name], ['device', node.deviceId], ['site', node.site], ['class', node.nodeClass],
-    ['state', node.state], ['since', lifecycle.since ?? node.since], ['power', run.power ?? node.power], ['proof', run.proof ?? node.proof],
+    ['state', node.state], ['since', lifecycle.since ?? node.since], ['power', powerText(run.power ?? node.power, node)], ['power drift', driftText(node.drift)], ['proof', run.proof ?? node.proof],
     ['run', run.run ? `${String(run.run)} (${String(run.kind)})` : node.openRun], ['phase', run.phase ?? node.phase], ['waits for', run.waitsFor ?? lifecycle.waitsFor],
     ['disk', run.disk], ['next request', lifecycle.nextRequest],
     ['last run', last.run ? `${String(last.run)} (${String(last.kind)}): ${String(last.end)}` : null], ['failed with', failureText(last.failure)],

@@ -77,6 +77,8 @@ export const SETTING_GROUPS = {
   },
   Policy: {
     site: { name: 'METALFLOW_SITE', of: 'site this worker reaches nodes of (NetBox slug); names its task queue', default: 'default', parse: slug },
+    powerWatchSeconds: { name: 'METALFLOW_POWER_WATCH_SECONDS', of: 'seconds between two looks at the power of every node of the site; 0 looks at none', default: '300', parse: wholeNumber(0, 86_400) },
+    powerWatchAtOnce: { name: 'METALFLOW_POWER_WATCH_AT_ONCE', of: 'BMCs that the power watch talks to at the same time', default: '8', parse: wholeNumber(1, 256) },
     unknownMac: { name: 'METALFLOW_UNKNOWN_MAC', of: 'what a MAC that no device declares is answered: menu, disk or silent', default: 'disk', parse: oneOf(UNKNOWN_MAC_POLICIES) },
     metadataTokens: { name: 'METALFLOW_METADATA_TOKENS', of: "whether the metadata that a node's address alone may read need an IMDSv2 token too: optional or required (NoCloud clients can send none and then need the install code); a secret always needs the session token or the install code", default: 'optional', parse: oneOf(METADATA_TOKEN_POLICIES) },
     proxyDhcp: { name: 'METALFLOW_PROXY_DHCP', of: 'answer PXE and UEFI HTTP firmware beside a DHCP server that gives the addresses: on or off; see docs/dhcp.md', default: 'off', parse: oneOf(['on', 'off']) },

@@ -5,6 +5,7 @@ import type { Failure } from '../domain/errors.js';
 import type { LifecycleState } from '../domain/states.js';
 import type { Limits } from '../domain/limits.js';
 import type { PowerWord } from '../domain/power.js';
+import { PowerTold } from './power-watch.js';
 import { OpaqueId, RunNumber } from './primitives.js';
 
 // ---- ids and queues -------------------------------------------------------------------------------------------------
@@ -16,7 +17,9 @@ export const runWorkflowId = (deviceId: string, run: number): string => `node/${
 export const INSTALLATION_WORKFLOW_ID = 'metalflow/installation';
 export const RECONCILE_SCHEDULE_ID = 'metalflow/netbox-reconcile';
 
-export const WORKFLOWS = { lifecycle: 'nodeLifecycle', run: 'nodeRun', installation: 'installation', reconcile: 'netboxReconcile' } as const;
+export const POWER_WATCH_SCHEDULE_ID = (site: string): string => `power-watch/${site}`;
+
+export const WORKFLOWS = { lifecycle: 'nodeLifecycle', run: 'nodeRun', installation: 'installation', reconcile: 'netboxReconcile', powerWatch: 'powerWatch' } as const;
 
 // ---- signals --------------------------------------------------------------------------------------------------------
 // Anyone can send anything with the temporal program, and a signal has no validator: handlers parse, and ignore with a
@@ -45,6 +48,7 @@ export const SIGNALS = {
   systemSeen: { name: 'systemSeen', schema: SystemSeen },
   orderReported: { name: 'orderReported', schema: OrderReported },
   stopAtSafePoint: { name: 'stopAtSafePoint', schema: StopAtSafePoint },
+  powerSeen: { name: 'powerSeen', schema: PowerTold },
 } as const;
 
 // ---- updates (operator verbs) -------------------------------------------------------------------------------------------
@@ -112,6 +116,8 @@ export interface LifecycleView {
   readonly openRun: { readonly run: number; readonly kind: RunKind; readonly workflowId: string } | null;
   readonly lastRun: { readonly run: number; readonly kind: RunKind; readonly end: RunEnd; readonly failure: Failure | null; readonly at: string } | null;
   readonly nextRequest: string | null;
+  /** As it was last observed; null before that. */
+  readonly power: PowerWord | null;
   readonly hold: HoldView | null;
   readonly waitsFor: string;
 }

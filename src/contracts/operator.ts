@@ -1,6 +1,7 @@
 /** The operator plane: roles, views and ports. */
 import { z } from 'zod';
 import type { Failure } from '../domain/errors.js';
+import type { PowerDrift } from '../domain/power-expected.js';
 import type { Request, RunEnd, RunKind, RunPhase } from '../domain/runs.js';
 import { LIFECYCLE_STATES, type LifecycleState } from '../domain/states.js';
 import type { LifecycleView, OperatorVerb, RunView, VerbAnswer, VerbInput } from './messages.js';
@@ -49,6 +50,12 @@ export interface NodeRow {
   readonly adopted: boolean;
   readonly proof: 'tpm' | 'unproven' | null;
   readonly power: string;
+  /** When the power was last looked at, whatever came of it. */
+  readonly powerAt: string | null;
+  /** When the BMC last answered. */
+  readonly bmcSeenAt: string | null;
+  /** Power that does not fit the state. */
+  readonly drift: PowerDrift | null;
   readonly openRun: number | null;
   readonly phase: RunPhase | null;
   readonly hold: Failure | null;

@@ -42,6 +42,7 @@ export interface DeviceRecord {
   readonly openRun: { readonly run: number; readonly kind: RunKind; readonly workflowId: string } | null;
   readonly lastRun: { readonly run: number; readonly kind: RunKind; readonly outcome: RunOutcome; readonly at: string } | null;
   readonly approvedUuid: string | null;
+  readonly power: PowerWord;
 }
 
 export interface DeviceStore {

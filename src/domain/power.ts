@@ -28,7 +28,8 @@ export type PowerReading =
   | { readonly kind: 'unknown'; readonly code: BmcProblemCode; readonly why: string };
 
 /** The words of the `power` search attribute; `settling` also while the BMC says that the power is on its way. */
-export type PowerWord = 'on' | 'off' | 'sleeping' | 'settling' | 'unknown';
+export const POWER_WORDS = ['on', 'off', 'sleeping', 'settling', 'unknown'] as const;
+export type PowerWord = (typeof POWER_WORDS)[number];
 
 export const readsOff = (reading: PowerReading): boolean => reading.kind === 'read' && (reading.power === 'off-hard' || reading.power === 'off-soft');
 export const readsOn = (reading: PowerReading): boolean => reading.kind === 'read' && reading.power === 'on';

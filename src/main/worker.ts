@@ -2,17 +2,16 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ScheduleAlreadyRunning, type Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type NativeConnectionOptions, type WorkflowBundleOption } from '@temporalio/worker';
 import {
-  activityInterceptors, createBmcIdentityActivities, createImageActivities, createLifecycleActivities, createNetbootActivities, createNetboxActivities, createOrderActivities, createPlanningActivities, createPowerActivities,
+  activityInterceptors, createBmcIdentityActivities, createImageActivities, createLifecycleActivities, createNetbootActivities, createNetboxActivities, createOrderActivities, createPlanningActivities, createPowerActivities, createPowerWatchActivities,
   createRunActivities, restartMissingLifecycles, type CentralActivities, type SiteActivities,
 } from '../activities/index.js';
 import { createCappedBmcFactory } from '../bmc/capped-factory.js';
 import { createBmcFactory } from '../bmc/factory.js';
 import { createFileSecretReader } from '../bmc/file-secrets.js';
 import type { Config } from '../config/index.js';
-import { lifecycleId, RECONCILE_SCHEDULE_ID, SEARCH_ATTRIBUTES, siteQueue, WORKFLOW_QUEUE, WORKFLOWS } from '../contracts/messages.js';
+import { lifecycleId, SEARCH_ATTRIBUTES, siteQueue, WORKFLOW_QUEUE } from '../contracts/messages.js';
 import { REQUEST_SHARE_OF_LEASE } from '../domain/limits.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { Store } from '../store/index.js';
@@ -23,6 +22,7 @@ import type { Libraries } from './libraries.js';
 import { crashPointOf } from './open-store.js';
 import { startOrderKeeper } from './order-keeper.js';
 import { createCloser, type RunningRole } from './role.js';
+import { ensurePowerWatch, ensureReconcile } from './schedules.js';
 import type { TemporalClient, TemporalTarget } from './temporal.js';
 
 export interface WorkerRole extends RunningRole {
@@ -85,6 +85,7 @@ export async function startWorker(deps: WorkerDeps): Promise<WorkerRole> {
       await ended.catch(() => undefined);
     });
     if (config.netboxUrl) await ensureReconcile(temporal.client, config);
+    await ensurePowerWatch(temporal.client, config, store.powerWatch);
     // Not left to the reconcile: one that died with the last worker blocks the next until its heartbeat is missed.
     const restarted = await restartMissingLifecycles({ stores: store, temporal });
     if (restarted > 0) log.warn({ restarted }, 'lifecycles that were missing are started again');
@@ -109,12 +110,18 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
   };
 }
 
-function siteActivities({ config, store, libraries, log }: WorkerDeps): SiteActivities {
+function siteActivities({ config, store, temporal, libraries, log }: WorkerDeps): SiteActivities {
   // A driver ends what it does before its lease holder would hang up on it.
   const methodMs = Math.floor(config.limits.bmcLock * 1000 * REQUEST_SHARE_OF_LEASE * 0.95);
   const factory = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log, timeouts: { methodMs }, ipmiCipherSuites: config.ipmiCipherSuites, tls: { caFile: config.bmcCaFile, oldTls: config.bmcOldTls } });
   const bmc = createCappedBmcFactory({ factory, most: config.bmcCalls });
-  return { ...createPowerActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock, crash: crashPointOf(config) }), ...createBmcIdentityActivities({ bmc, stores: store, lockSeconds: config.limits.bmcLock }), ...createImageActivities({ images: libraries.images }) };
+  const lockSeconds = config.limits.bmcLock;
+  return {
+    ...createPowerActivities({ bmc, stores: store, lockSeconds, crash: crashPointOf(config) }),
+    ...createPowerWatchActivities({ bmc, stores: store, temporal, lockSeconds, log }),
+    ...createBmcIdentityActivities({ bmc, stores: store, lockSeconds }),
+    ...createImageActivities({ images: libraries.images }),
+  };
 }
 
 /** The SDK logs through pino, and does not take our signals for its own. */
@@ -134,19 +141,3 @@ async function addSearchAttributes({ connection, namespace }: TemporalClient): P
   const KEYWORD = 2;
   await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])) });
 }
-
-async function ensureReconcile(client: Client, config: Config): Promise<void> {
-  const spec = { intervals: [{ every: `${config.reconcileSeconds}s` as const }] };
-  try {
-    await client.schedule.create({
-      scheduleId: RECONCILE_SCHEDULE_ID,
-      spec,
-      action: { type: 'startWorkflow', workflowType: WORKFLOWS.reconcile, workflowId: RECONCILE_SCHEDULE_ID, taskQueue: WORKFLOW_QUEUE, staticSummary: 'reads NetBox for what a lost webhook left' },
-      policies: { overlap: 'SKIP', catchupWindow: '1 minute' },
-    });
-  } catch (error) {
-    if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-    await client.schedule.getHandle(RECONCILE_SCHEDULE_ID).update((previous) => ({ ...previous, spec }));
-  }
-}
-

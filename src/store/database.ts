@@ -6,12 +6,13 @@ import type { Schema } from './schema.js';
 import * as first from './migrations/0001-first.js';
 import * as nodeLog from './migrations/0002-node-log.js';
 import * as deviceMetadata from './migrations/0003-device-metadata.js';
+import * as powerWatch from './migrations/0004-power-watch.js';
 import { SharedFileDialect } from './sqlite.js';
 
 export type Db = Kysely<Schema>;
 export type Tx = Transaction<Schema>;
 
-const MIGRATIONS = { '0001-first': first, '0002-node-log': nodeLog, '0003-device-metadata': deviceMetadata };
+const MIGRATIONS = { '0001-first': first, '0002-node-log': nodeLog, '0003-device-metadata': deviceMetadata, '0004-power-watch': powerWatch };
 
 /**
  * @param url `sqlite:<path>` or `postgres://…`

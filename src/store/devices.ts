@@ -1,5 +1,6 @@
 /** Devices: what NetBox says of them, the state of their lifecycle, and what we last wrote back. */
 import type { Failure } from '../domain/errors.js';
+import type { PowerWord } from '../domain/power.js';
 import type { Request, RunKind } from '../domain/runs.js';
 import { RUNNING_STATES, type LifecycleState } from '../domain/states.js';
 import type { Device } from '../contracts/device.js';
@@ -8,6 +9,7 @@ import type { DeviceRecord, DeviceStore } from '../contracts/store.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
 import { epochForNewDevice } from './installation.js';
 import { appendJournal } from './journal.js';
+import { keepPower } from './power-watch.js';
 
 const MARK_DEVICE = 'netbox-reconcile';
 
@@ -17,12 +19,12 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
     find,
     register: (device, initial, ofClass = { allowUnproven: false }) =>
       lockedTransaction(db, device.id, async (tx) => {
-        const facts = { name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk, allow_unproven: ofClass.allowUnproven ? 1 : 0, metadata: device.metadata ? JSON.stringify(device.metadata) : null };
+        const facts = { name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk, bmc: device.bmc && JSON.stringify(device.bmc), allow_unproven: ofClass.allowUnproven ? 1 : 0, metadata: device.metadata ? JSON.stringify(device.metadata) : null };
         await tx
           .insertInto('device')
           .values({
             device_id: device.id, ...facts, state: initial.state, state_since: now().toISOString(), previous_state: null, hold: null, adopted: initial.adopted ? 1 : 0,
-            netbox_status: device.status, next_request: null, power: 'unknown', power_at: null, proof: null, approved_uuid: null, next_run: 1, open_run: null,
+            netbox_status: device.status, next_request: null, power: 'unknown', power_at: null, bmc_seen_at: null, power_told: null, power_drift: null, proof: null, approved_uuid: null, next_run: 1, open_run: null,
             adopted_epoch: await epochForNewDevice(tx),
           })
           .onConflict((c) => c.column('device_id').doUpdateSet(facts))
@@ -52,7 +54,7 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
       await db.updateTable('device').set({ netbox_status: status }).where('device_id', '=', deviceId).execute();
     },
     async setPower(deviceId, power) {
-      await db.updateTable('device').set({ power, power_at: now().toISOString() }).where('device_id', '=', deviceId).execute();
+      await keepPower(db, now(), deviceId, power);
     },
     approveUuid: (deviceId, uuid, by) =>
       lockedTransaction(db, deviceId, async (tx) => {
@@ -98,7 +100,7 @@ async function readDevice(db: Db | Tx, deviceId: string): Promise<DeviceRecord |
     deviceId: row.device_id, name: row.name, site: row.site, nodeClass: row.node_class,
     state: row.state as LifecycleState, stateSince: row.state_since, previousState: row.previous_state as LifecycleState | null,
     hold: row.hold ? (JSON.parse(row.hold) as Failure) : null, adopted: row.adopted === 1, netboxStatus: row.netbox_status,
-    nextRequest: row.next_request as Request | null, approvedUuid: row.approved_uuid,
+    nextRequest: row.next_request as Request | null, approvedUuid: row.approved_uuid, power: row.power as PowerWord,
     openRun: open ? { run: open.number, kind: open.kind as RunKind, workflowId: open.workflow_id } : null,
     lastRun: last ? { run: last.number, kind: last.kind as RunKind, outcome: JSON.parse(last.outcome!) as RunOutcome, at: last.closed_at! } : null,
   };

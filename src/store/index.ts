@@ -5,6 +5,7 @@ import type { BootDirectory } from '../contracts/boot.js';
 import type { MetadataDirectory } from '../contracts/metadata.js';
 import type { NetbootDevices } from '../contracts/dhcp.js';
 import type { HookLedger, NodeDirectory } from '../contracts/operator.js';
+import type { PowerWatchStore } from '../contracts/power-watch.js';
 import type { Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
@@ -23,6 +24,7 @@ import { createOrderLedger } from './orders.js';
 import { createOutbox, type Outbox } from './outbox.js';
 import { createPermissionStore } from './permissions.js';
 import { createPowerStore } from './power.js';
+import { createPowerWatchStore } from './power-watch.js';
 import { createMetadataDirectory } from './metadata-directory.js';
 import { createNodeLogs, type NodeLogs } from './node-logs.js';
 import { forgetBefore } from './retention.js';
@@ -34,6 +36,7 @@ export type { Outbox, OutboxMessage, OutboxRow } from './outbox.js';
 
 export interface Store extends Stores {
   readonly outbox: Outbox;
+  readonly powerWatch: PowerWatchStore;
   readonly boot: BootDirectory;
   readonly netbootDevices: NetbootDevices;
   readonly attestation: AttestationDesk;
@@ -72,6 +75,7 @@ export function createStore({ db, temporal, now = () => new Date(), limits = DEF
     permissions: createPermissionStore(base),
     orders: createOrderLedger({ ...base, changed: bell.ring, crash }),
     power: createPowerStore(base),
+    powerWatch: createPowerWatchStore(base),
     outbox: createOutbox(base),
     boot: createBootDirectory(plane),
     netbootDevices: createNetbootDevices(base),

@@ -7,6 +7,7 @@ import type { RunOutcome } from '../contracts/messages.js';
 import type { HookLedger, NodeDirectory, NodeRow, RunRow } from '../contracts/operator.js';
 import { logsPath } from '../contracts/node-logs.js';
 import type { OrderProgress, OrderReport } from '../contracts/order.js';
+import { driftOf } from './power-watch.js';
 import type { Db } from './database.js';
 import { newId } from './ids.js';
 import { readJournal } from './journal.js';
@@ -19,7 +20,7 @@ export function createNodeDirectory({ db, now }: { db: Db; now: () => Date }): N
 
   const toNode = (row: Selectable<DeviceTable> & { run_phase: string | null; run_hold: string | null }): NodeRow => ({
     deviceId: row.device_id, name: row.name, site: row.site, nodeClass: row.node_class, state: row.state as LifecycleState, since: row.state_since, adopted: row.adopted === 1,
-    proof: row.proof as NodeRow['proof'], power: row.power, openRun: row.open_run, phase: row.run_phase as RunPhase | null, hold: parse<Failure>(row.run_hold) ?? parse<Failure>(row.hold),
+    proof: row.proof as NodeRow['proof'], power: row.power, powerAt: row.power_at, bmcSeenAt: row.bmc_seen_at, drift: driftOf(row), openRun: row.open_run, phase: row.run_phase as RunPhase | null, hold: parse<Failure>(row.run_hold) ?? parse<Failure>(row.hold),
   });
 
   async function toRun(row: Selectable<RunTable>): Promise<RunRow> {

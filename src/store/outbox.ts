@@ -43,6 +43,7 @@ export interface Outbox {
   /** Tries again after a growing delay, at most 30 s. */
   failed(id: string, tries: number): Promise<void>;
   pending(): Promise<number>;
+  oldestPendingAt(): Promise<string | null>;
 }
 
 export function createOutbox({ db, now }: { db: Db; now: () => Date }): Outbox {
@@ -57,6 +58,10 @@ export function createOutbox({ db, now }: { db: Db; now: () => Date }): Outbox {
     async failed(id, tries) {
       const delay = Math.min(30_000, 250 * 2 ** Math.min(tries, 7));
       await db.updateTable('outbox').set({ tries: tries + 1, next_try_at: new Date(now().getTime() + delay).toISOString() }).where('id', '=', id).execute();
+    },
+    async oldestPendingAt() {
+      const row = await db.selectFrom('outbox').select('created_at').where('delivered_at', 'is', null).orderBy('id').limit(1).executeTakeFirst();
+      return row?.created_at ?? null;
     },
     async pending() {
       const { count } = await db.selectFrom('outbox').select((eb) => eb.fn.countAll<number>().as('count')).where('delivered_at', 'is', null).executeTakeFirstOrThrow();

@@ -33,6 +33,14 @@ export interface DeviceTable {
   next_request: string | null;
   power: string;
   power_at: string | null;
+  /** Address of its BMC: JSON. */
+  bmc: string | null;
+  /** When the BMC last said what the power is. */
+  bmc_seen_at: string | null;
+  /** The power that the lifecycle was told last. */
+  power_told: string | null;
+  /** What does not fit the state, as it was judged last: JSON. */
+  power_drift: string | null;
   proof: string | null;
   /** UUID mismatches an approver accepted: the UUID that was found. */
   approved_uuid: string | null;
@@ -115,6 +123,14 @@ export interface PowerIntentTable {
   written_at: string;
   answered_at: string | null;
   answer: string | null;
+}
+
+export interface PowerWatchTable {
+  site: string;
+  every_seconds: number;
+  since: string;
+  /** End of the last walk. */
+  walked_at: string | null;
 }
 
 export interface ChallengeTable {
@@ -266,6 +282,7 @@ export interface Schema {
   permission: PermissionTable;
   bmc_lock: BmcLockTable;
   power_intent: PowerIntentTable;
+  power_watch: PowerWatchTable;
   challenge: ChallengeTable;
   attestation: AttestationTable;
   session: SessionTable;

@@ -2,6 +2,7 @@
 import { upsertSearchAttributes, setCurrentDetails } from '@temporalio/workflow';
 import { ERRORS, type Failure } from '../domain/errors.js';
 import { DEFAULT_LIMITS } from '../domain/limits.js';
+import type { PowerWord } from '../domain/power.js';
 import type { Request, RunKind } from '../domain/runs.js';
 import { STATES, type LifecycleState } from '../domain/states.js';
 import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, VerbInput, WatchedEnd } from '../contracts/messages.js';
@@ -41,6 +42,10 @@ export class LifecycleContext {
   readonly said: { readonly verb: OperatorVerb; readonly input: VerbInput }[] = [];
   /** The state's status is not in NetBox yet: it is written before anything else is done. */
   unpublished = false;
+  /** As the store had it, or the power watch said since; null in a history that was begun before it was asked. */
+  power: PowerWord | null = null;
+  /** To be shown; nothing is judged by it. */
+  powerNews = false;
   /** NetBox could not be read: look again after a while. */
   lookAgain = false;
   /** Of one activity; the house says it at the take-up. */
@@ -86,6 +91,7 @@ export class LifecycleContext {
     this.openRun = record.openRun;
     this.lastRun = record.lastRun;
     this.nextRequest = record.nextRequest;
+    this.power = record.power ?? null;
     this.holding = record.hold ? this.holdView(record.hold) : null;
   }
 
@@ -105,7 +111,7 @@ export class LifecycleContext {
     return {
       deviceId: this.deviceId, node: this.name, state: this.state, since: new Date(this.since).toISOString(), adopted: this.adopted, nodeClass: this.nodeClass, site: this.site,
       openRun: this.openRun, lastRun: last && { run: last.run, kind: last.kind, end: last.outcome.end, failure: last.outcome.failure, at: last.at },
-      nextRequest: this.nextRequest, hold: this.holding, waitsFor: this.waitsFor,
+      nextRequest: this.nextRequest, power: this.power, hold: this.holding, waitsFor: this.waitsFor,
     };
   }
 
@@ -117,6 +123,7 @@ export class LifecycleContext {
       { key: attribute.state, value: this.holding ? 'held' : this.state },
       { key: attribute.class, value: this.nodeClass ?? 'none' },
       { key: attribute.site, value: this.site || 'unknown' },
+      ...(this.power ? [{ key: attribute.power, value: this.power }] : []),
     ]);
   }
 
@@ -135,6 +142,7 @@ export function lifecycleDetails(life: LifecycleContext): string {
     `**waits for:** ${hold ? 'a person' : life.waitsFor}`,
     hold ? `**to do:** ${hold.hint} (\`metalflow node ${hold.verb === 'none' ? 'show' : hold.verb} ${life.name}\`)` : `**to do:** ${life.openRun ? 'see the open run; it says what it waits for' : 'nothing'}`,
   ];
+  if (life.power) lines.push('', `**power:** ${life.power}`);
   if (life.openRun) lines.push('', `**open run:** \`${life.openRun.workflowId}\` (${life.openRun.kind})`);
   if (life.nextRequest) lines.push('', `**next request:** ${life.nextRequest}`);
   if (lastRun) lines.push('', `**last run:** ${lastRun.run} (${lastRun.kind}) ${lastRun.outcome.end}${lastRun.outcome.failure ? `: \`${lastRun.outcome.failure.code}\` ${lastRun.outcome.failure.message}` : ''}`);

@@ -1,5 +1,5 @@
 /** What a lifecycle does: takes up what the store shows, judges the device, starts runs, settles their ends. */
-import { ChildWorkflowCancellationType, getExternalWorkflowHandle, ParentClosePolicy, startChild } from '@temporalio/workflow';
+import { ChildWorkflowCancellationType, getExternalWorkflowHandle, ParentClosePolicy, patched, startChild } from '@temporalio/workflow';
 import { failure, type Failure } from '../domain/errors.js';
 import { judgeRequest } from '../domain/requests.js';
 import type { RunKind } from '../domain/runs.js';
@@ -103,6 +103,11 @@ export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 
     case 'gone':
       return deviceGone(life, looked.record !== null);
     case 'invalid':
+      // It has ended, and stays what it reads: nobody waits for a verb, so nothing is held.
+      if (hasEnded(life.state) && patched('an-ended-node-is-told')) {
+        await tell(life, 'warning', looked.failure.message);
+        return 'ended';
+      }
       if (!looked.record) life.name = `device ${life.deviceId}`;
       await holdWith(life, looked.failure);
       return 'goes-on';
@@ -110,7 +115,7 @@ export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 
       break;
   }
   const { device, record, distrust } = looked;
-  Object.assign(life, { name: device.name, site: device.site, nodeClass: device.nodeClass, adopted: record.adopted });
+  Object.assign(life, { name: device.name, site: device.site, nodeClass: device.nodeClass, adopted: record.adopted, power: record.power ?? life.power });
   if (!life.openRun && !life.holding) Object.assign(life, { state: record.state, previousState: record.previousState, since: Date.parse(record.stateSince), lastRun: record.lastRun });
   if (distrust) {
     await believeTheStore(life, record);

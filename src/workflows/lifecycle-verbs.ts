@@ -3,6 +3,7 @@ import { setHandler, workflowInfo } from '@temporalio/workflow';
 import { failure } from '../domain/errors.js';
 import { isLegal } from '../domain/transitions.js';
 import { Attested, DeviceChanged, TAKING_UP, VERBS, VerbInput, type OperatorVerb } from '../contracts/messages.js';
+import { PowerTold } from '../contracts/power-watch.js';
 import { issuesText } from '../contracts/primitives.js';
 import type { LifecycleContext } from './lifecycle-context.js';
 import { askToStop, believeTheStore, endHold, holdWith, move, publish, startRun } from './lifecycle-steps.js';
@@ -12,6 +13,12 @@ import { parsedSignal } from './run-handlers.js';
 export function listenForLifecycle(life: LifecycleContext): void {
   setHandler(lifecycleState, () => life.view());
   setHandler(signals.deviceChanged, parsedSignal('deviceChanged', DeviceChanged, () => void (life.wake = true)));
+  setHandler(signals.powerSeen, parsedSignal('powerSeen', PowerTold, ({ power }) => {
+    // The watch tells changes only; whoever else tells the same again adds nothing.
+    if (power === life.power) return;
+    life.power = power;
+    life.powerNews = true;
+  }));
   // An intake: the node waits, attested, without a run.
   setHandler(signals.attested, parsedSignal('attested', Attested, ({ attestationId, accepted, bootAttempt }) => {
     if (!accepted || bootAttempt !== null) return;

@@ -16,6 +16,7 @@ export const signals = {
   systemSeen: signal(SIGNALS.systemSeen.name),
   orderReported: signal(SIGNALS.orderReported.name),
   stopAtSafePoint: signal(SIGNALS.stopAtSafePoint.name),
+  powerSeen: signal(SIGNALS.powerSeen.name),
 } as const;
 
 export const verbs = Object.fromEntries(VERBS.map((verb) => [verb, defineUpdate<VerbAnswer, [VerbInput]>(verb)])) as { [verb in OperatorVerb]: ReturnType<typeof defineUpdate<VerbAnswer, [VerbInput]>> };

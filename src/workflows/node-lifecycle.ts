@@ -18,10 +18,13 @@ export async function nodeLifecycle(input: LifecycleInput): Promise<LifecycleVie
   for (;;) {
     if (!life.hasWork()) {
       life.show();
-      if (!life.lookAgain) await condition(() => life.hasWork());
-      else if (!(await condition(() => life.hasWork(), LOOK_AGAIN, { summary: 'NetBox could not be read; look again' }))) life.wake = true;
+      life.powerNews = false;
+      const isCalled = (): boolean => life.hasWork() || life.powerNews;
+      if (!life.lookAgain) await condition(isCalled);
+      else if (!(await condition(isCalled, LOOK_AGAIN, { summary: 'NetBox could not be read; look again' }))) life.wake = true;
     }
-    const went = await safely(life, () => step(life));
+    // Power that changed is shown, and that is all.
+    const went = life.hasWork() ? await safely(life, () => step(life)) : 'goes-on';
     if (went === 'ended' || (hasEnded(life.state) && !life.unpublished)) {
       // Signals that came in this last task are not lost: the next one starts anew, and these are looked at here.
       if (!life.hasWork() || hasEnded(life.state)) break;

@@ -31,7 +31,7 @@ export function memoryHooks(): HookLedger {
 
 export const nodeRow = (change: Partial<NodeRow> = {}): NodeRow => ({
   deviceId: '7', name: 'node-7', site: 'ams1', nodeClass: 'compute', state: 'provisioning', since: '2026-11-30T10:00:00.000Z', adopted: false, proof: null,
-  power: 'on', openRun: 3, phase: 'acting', hold: null, ...change,
+  power: 'on', powerAt: '2026-11-30T10:00:00.000Z', bmcSeenAt: '2026-11-30T10:00:00.000Z', drift: null, openRun: 3, phase: 'acting', hold: null, ...change,
 });
 
 export const runRow = (change: Partial<RunRow> = {}): RunRow => ({

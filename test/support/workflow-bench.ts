@@ -62,7 +62,7 @@ export class Bench {
   boots = 0;
   nextRun = 1;
   constructor(readonly deviceId: string, readonly workflows: WorkflowBench) {
-    this.record = { deviceId, name: `node-${deviceId}`, site: SITE, nodeClass: 'talos', state: 'active', stateSince: new Date(0).toISOString(), previousState: null, hold: null, adopted: false, netboxStatus: null, nextRequest: null, openRun: null, lastRun: null, approvedUuid: null };
+    this.record = { deviceId, name: `node-${deviceId}`, site: SITE, nodeClass: 'talos', state: 'active', stateSince: new Date(0).toISOString(), previousState: null, hold: null, adopted: false, netboxStatus: null, nextRequest: null, openRun: null, lastRun: null, approvedUuid: null, power: 'on' };
   }
 
   called(name: ActivityName): Record<string, unknown>[] {
@@ -93,6 +93,7 @@ const USUAL: { [N in ActivityName]: (bench: Bench, input: Input<N>) => Promise<A
   changePower: (_bench, { command }) => ({ kind: 'reached', power: command, commanded: true }),
   waitForPower: (_bench, { wanted }) => wanted,
   confirmOff: () => ({ kind: 'off-twice' }),
+  watchPower: () => ({ observed: 0, unknown: 0, busy: 0, drifted: 0 }),
   bootOnceFromNetwork: () => ({ kind: 'armed' }),
   openBootAttempt: async (bench, { deviceId, run }) => {
     const bootAttempt = `attempt-${++bench.boots}`;

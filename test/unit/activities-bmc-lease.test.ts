@@ -25,7 +25,7 @@ beforeEach(() => {
     const command = (name: string): Promise<CommandResult> => (sent.push(name), answers({ kind: 'accepted' }));
     return {
       address, observePower: () => answers({ kind: 'read', power: 'on' }), machineUuid: () => answers({ kind: 'unreadable', why: '' }), powerOn: () => command('on'), powerOff: () => command('off'),
-      bootOnceFromNetwork: () => command('network'), identify: async () => null, capabilities: async () => null, close: async () => void (conversation.closed = true),
+      bootOnceFromNetwork: () => command('network'), identify: async () => null, capabilities: async () => null, diagnose: async () => [], close: async () => void (conversation.closed = true),
     };
   };
   let drawn = 0;

@@ -203,6 +203,30 @@ describe('the command line', () => {
       expect(asked).toEqual([expect.objectContaining({ method: 'POST', url: `/api/v1/nodes/7/${verb}`, body })]);
     });
 
+    test.each<[string, object]>([
+      ['retire 7 --attest-removed --reason pulled_from_rack_4', { attestRemoved: true, reason: 'pulled from rack 4' }],
+      // Role and reason are judged where they cannot be talked round.
+      ['retire 7 --attest-removed', { attestRemoved: true }],
+    ])('%s asks NetBox for nothing: an approver closes the node', async (words, body) => {
+      answering({ accepted: true, text: 'approve: accepted' });
+      expect(await cli(`node ${words}`)).toMatchObject({ code: 0, out: 'approve: accepted\n' });
+      expect(asked).toEqual([expect.objectContaining({ method: 'POST', url: '/api/v1/nodes/7/approve', body })]);
+    });
+    test.each([['token_role', { name: 'otto', role: 'operator', needed: 'approver' }, 403], ['reason_required', { verb: 'approve' }, 400], ['verb_refused', { verb: 'approve', why: 'the run is not held' }, 409]] as const)('retire --attest-removed that the plane refuses (%s) ends with 1 and its code', async (code, details, status) => {
+      answering(failure(code, details), status);
+      expect(await cli('node retire 7 --attest-removed')).toMatchObject({ code: 1, out: '', err: expect.stringMatching(new RegExp(`^${code}: `)) });
+    });
+    test('a reason for a plain retire is wrong use: nothing is asked', async () => {
+      expect(await cli('node retire 7 --reason old')).toMatchObject({ code: 2, err: expect.stringContaining('--attest-removed') });
+      expect(asked).toEqual([]);
+    });
+    test('show says when the power was looked at, and what does not fit', async () => {
+      answering({ node: { name: 'node-7', state: 'active', power: 'unknown', powerAt: 'T2', bmcSeenAt: 'T1', drift: { state: 'active', expected: 'on', reads: 'off' } }, live: null, runs: [], links: {} });
+      const { out } = await cli('node show 7');
+      expect(out).toContain('unknown (looked at T2, last answer T1)');
+      expect(out).toContain('active should be on, the BMC reads off');
+    });
+
     test.each([['journal', { journal: [{ at: 'T', run: 3, kind: 'info', text: 'wiped', by: 'ann' }] }, 'T\t3\tinfo\twiped\tann\n'], ['evidence', [{ at: 'T', accepted: false, reason: 'nonce_wrong' }], 'T\tfalse\tnonce_wrong\t-\t-\t-\t-\n']])('%s is a table', async (what, value, line) => {
       answering(value);
       expect((await cli(`node ${what} 7`)).out).toContain(line);

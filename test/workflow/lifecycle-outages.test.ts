@@ -43,7 +43,7 @@ test('between two histories a lifecycle shows what it showed last, not a node wi
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
   const node = workflows.node({ recallDevice: async (_input, usual) => { await released; return usual(); } });
-  const shown = { deviceId: node.deviceId, node: node.record.name, state: 'provisioning', since: new Date(0).toISOString(), adopted: false, nodeClass: 'talos', site: 'lab', openRun: { run: 7, kind: 'provision', workflowId: 'w' }, lastRun: null, nextRequest: null, hold: null, waitsFor: 'run 7 (provision)' } as const;
+  const shown = { deviceId: node.deviceId, node: node.record.name, state: 'provisioning', since: new Date(0).toISOString(), adopted: false, nodeClass: 'talos', site: 'lab', openRun: { run: 7, kind: 'provision', workflowId: 'w' }, lastRun: null, nextRequest: null, power: 'on', hold: null, waitsFor: 'run 7 (provision)' } as const;
   const handle = await workflows.startLifecycle(node, { pendingWake: false, pendingAttestations: [], told: null, shown });
   expect(await lifecycleView(handle)).toEqual(shown);
   release();

@@ -70,6 +70,7 @@ export class Wire {
       bootOnceFromNetwork: async () => ({ kind: 'accepted' }),
       identify: async () => null,
       capabilities: async () => null,
+      diagnose: async () => [],
       close: async () => undefined,
     });
     return { open: async (address) => bmc(address) };

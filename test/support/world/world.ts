@@ -102,7 +102,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
   const ports = { TFTP: await freeUdpLikePort(), BOOT_HTTP: await freePort(), SYSLOG: await freeUdpLikePort(), AGENT_HTTP: await freePort(), METADATA: 0, OPERATOR: await freePort() };
   const base: Record<string, string> = {
     ...Object.fromEntries(Object.entries(ports).map(([key, port]) => [`METALFLOW_${key}_PORT`, String(port)])),
-    METALFLOW_DATA_DIR: dir, METALFLOW_SITE: 'lab', METALFLOW_SIMULATION: 'true', METALFLOW_LOG_LEVEL: 'debug', METALFLOW_LIMITS_FILE: at('limits.json'), METALFLOW_RECONCILE_SECONDS: '2',
+    METALFLOW_DATA_DIR: dir, METALFLOW_SITE: 'lab', METALFLOW_SIMULATION: 'true', METALFLOW_LOG_LEVEL: 'debug', METALFLOW_LIMITS_FILE: at('limits.json'), METALFLOW_RECONCILE_SECONDS: '2', METALFLOW_POWER_WATCH_SECONDS: '0',
     METALFLOW_NETBOX_URL: netbox.url, METALFLOW_NETBOX_TOKEN: netboxToken, METALFLOW_NETBOX_WEBHOOK_SECRET: secret,
     TEMPORAL_ADDRESS: test.server.address, TEMPORAL_NAMESPACE: namespace, ...options.env,
   };
