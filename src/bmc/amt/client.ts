@@ -57,6 +57,7 @@ export function createAmtBmc(deps: AmtDeps): Bmc {
     address: where,
     secret: deps.secret,
     log,
+    now,
   });
   const amt = createConversation({ transport, timeouts, address: where, log, ...(drawMessageId && { drawMessageId }) });
 

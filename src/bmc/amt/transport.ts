@@ -29,25 +29,31 @@ export interface TransportDeps {
   /** The secret's name, for the texts. */
   readonly secret: string;
   readonly log: Logger;
+  readonly now?: () => Date;
 }
+
+/** Milliseconds of silence after which an ME may sleep: what wakes it is lost, and must not be a command. */
+const QUIET_MS = 30_000;
 
 /** With credentials, for one envelope: a first 401 may mean a nonce that AMT has dropped, a second means the password. */
 const LOGINS = 2;
 
-export function createTransport({ connection, digest, timeouts, isTls, address, secret, log }: TransportDeps): Transport {
+export function createTransport({ connection, digest, timeouts, isTls, address, secret, log, now = (): Date => new Date() }: TransportDeps): Transport {
+  let heardAt = -Infinity;
   let last: Promise<unknown> = Promise.resolve();
 
   async function postPatiently(envelope: string, kind: 'read' | 'command', signal: AbortSignal): Promise<Outcome<HttpAnswer>> {
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = signal.aborted ? problem('bmc_unreachable', 'given up: the time for this call is over', 'none') : await postOnce(envelope, signal);
+      const outcome = signal.aborted ? problem('bmc_unreachable', 'given up: the time for this call is over', 'none') : await postOnce(envelope, kind, signal);
       if (outcome.kind === 'ok' || attempt >= timeouts.tries || signal.aborted || !mayBeTriedAgain(outcome.problem, kind)) return outcome;
       log.debug({ bmc: address, attempt, why: outcome.problem.why }, 'no answer from the BMC, it may sleep: asking again');
       await sleep(timeouts.pauseMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  async function postOnce(envelope: string, signal: AbortSignal): Promise<Outcome<HttpAnswer>> {
-    let authorization = digest.authorization('POST', WSMAN_PATH);
+  async function postOnce(envelope: string, kind: 'read' | 'command', signal: AbortSignal): Promise<Outcome<HttpAnswer>> {
+    const mayBeAsleep = kind === 'command' && now().getTime() - heardAt > QUIET_MS;
+    let authorization = mayBeAsleep ? null : digest.authorization('POST', WSMAN_PATH);
     if (authorization === null) {
       const probed = await probe(signal);
       if (probed.kind === 'problem') return probed;
@@ -56,6 +62,7 @@ export function createTransport({ connection, digest, timeouts, isTls, address, 
     for (let login = 1; ; login += 1) {
       const outcome = await connection.send({ body: envelope, authorization, signal });
       if (outcome.kind !== 'answer') return noAnswer(outcome, 'possible');
+      heardAt = now().getTime();
       if (outcome.status !== 401) return judged(outcome);
       const challenged = takeChallenge(outcome.challenge);
       if (challenged.kind === 'problem') return challenged;
@@ -64,11 +71,12 @@ export function createTransport({ connection, digest, timeouts, isTls, address, 
     }
   }
 
-  /** Fetches the first challenge with an empty body, as curl does: a command goes out with credentials or not at all. */
+  /** Fetches a challenge with an empty body, as curl does: a command goes out with credentials or not at all. Wakes an ME that sleeps. */
   async function probe(signal: AbortSignal): Promise<Outcome<void>> {
     const outcome = await connection.send({ body: '', authorization: null, signal });
     if (outcome.kind === 'lost' && outcome.why.startsWith('connection') && !isTls) return noAnswer({ ...outcome, why: `${outcome.why}; if the port speaks TLS, NetBox has to say so (bmc_port 16993, or bmc_tls)` }, 'none');
     if (outcome.kind !== 'answer') return noAnswer(outcome, 'none');
+    heardAt = now().getTime();
     if (outcome.status !== 401) return problem('bmc_answer_invalid', `HTTP ${outcome.status} where AMT asks for credentials`, 'none', { address });
     return takeChallenge(outcome.challenge);
   }
