@@ -7,12 +7,11 @@ import { issuesText } from '../contracts/primitives.js';
 import { isMetalflowError, MetalflowError } from '../domain/errors.js';
 import type { Logger } from '../telemetry/log.js';
 import { AMT_PORT, AMT_TLS_PORT, createAmtBmc } from './amt/client.js';
-import { DEFAULT_TIMEOUTS, type Timeouts } from './amt/connection.js';
+import type { Timeouts } from './amt/connection.js';
 import { readAuthorities } from './authorities.js';
-import { createConnector } from './connector.js';
 import { createIpmiBmc } from './ipmi/client.js';
 import { createManualBmc } from './manual.js';
-import { createRedfishBmc, redfishOrigin } from './redfish/client.js';
+import { createRedfishBmc, redfishSpeaksTls } from './redfish/client.js';
 import type { Trust } from './trust.js';
 
 export interface BmcFactoryDeps {
@@ -58,13 +57,14 @@ export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites, tls
           return createManualBmc(address);
         case 'redfish':
           requireHost(address);
-          return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, connect: createConnector({ trust: redfishOrigin(address).startsWith('http:') ? null : await trustOf(address), connectMs: DEFAULT_TIMEOUTS.connectMs }) });
+          requireTlsForPin(address, redfishSpeaksTls(address), 'take bmc_tls false or bmc_port 80 out');
+          return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...(redfishSpeaksTls(address) && { trust: await trustOf(address) }) });
         case 'ipmi':
           requireHost(address);
           return createIpmiBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...(ipmiCipherSuites && { cipherSuites: ipmiCipherSuites }) });
         case 'amt':
           requireHost(address);
-          requireTlsForPin(address);
+          requireTlsForPin(address, amtSpeaksTls(address), `set bmc_port ${AMT_TLS_PORT}, or bmc_tls`);
           return createAmtBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, timeouts, trust: amtSpeaksTls(address) ? await trustOf(address) : null });
       }
     },
@@ -76,9 +76,9 @@ const secretName = ({ type }: BmcAddress): string => `bmc-${type}`;
 const amtSpeaksTls = ({ port, tls }: BmcAddress): boolean => tls ?? port === AMT_TLS_PORT;
 
 /** Whoever pins a certificate does not mean to speak without one. */
-function requireTlsForPin(address: BmcAddress): void {
-  if (address.fingerprint === undefined || amtSpeaksTls(address)) return;
-  throw new MetalflowError('device_invalid', { field: 'config_context.metalflow.bmc_fingerprint', what: `pins a certificate, and AMT's port ${address.port ?? AMT_PORT} is plain: set bmc_port ${AMT_TLS_PORT}, or bmc_tls` });
+function requireTlsForPin({ fingerprint, port, type }: BmcAddress, speaksTls: boolean, toDo: string): void {
+  if (fingerprint === undefined || speaksTls) return;
+  throw new MetalflowError('device_invalid', { field: 'config_context.metalflow.bmc_fingerprint', what: `pins a certificate, and ${type} on port ${port ?? (type === 'amt' ? AMT_PORT : 80)} is plain: ${toDo}` });
 }
 
 function requireHost({ host }: BmcAddress): void {

@@ -2,6 +2,7 @@
 import { createRedfishBmc } from '../../src/bmc/redfish/client.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { noSocketsLeft } from '../support/amt.js';
+import { authorities, certificate, fingerprintOf } from '../support/certificates.js';
 import { CREDENTIALS, MACHINE_UUID, RESET, redfishError, SESSIONS, startRedfishBench, SYSTEM, systemAt, type RedfishBench } from '../support/redfish.js';
 
 const benches: RedfishBench[] = [];
@@ -280,8 +281,30 @@ test('TLS is spoken unless NetBox says otherwise: a service in the clear is not 
   const bench = await start();
   const { port } = bench.open().address;
   const bmc = createRedfishBmc({ address: { type: 'redfish', host: '127.0.0.1', port: port! }, credentials: CREDENTIALS, secret: 'bmc-redfish', log: silentLogger(), timeouts: { tries: 1 } });
-  expect(await bmc.observePower()).toMatchObject({ kind: 'unknown' });
-  expect(await bmc.powerOff()).toMatchObject({ kind: 'not-sent' });
+  expect(await bmc.observePower()).toMatchObject({ kind: 'unknown', code: 'bmc_tls_failed', why: 'what answers there does not speak TLS' });
+  expect(await bmc.powerOff()).toMatchObject({ kind: 'refused', code: 'bmc_tls_failed' });
   await bmc.close();
   expect(bench.journal).toEqual([]);
+});
+
+describe('over TLS', () => {
+  const pin = (name: Parameters<typeof fingerprintOf>[0]): string => fingerprintOf(name).replaceAll(':', '').toLowerCase();
+  test.each([
+    ['the pinned one', 'self-signed', { pin: pin('self-signed'), authorities: null, oldTls: false }],
+    ['one of an authority of the site', 'amt', { pin: null, authorities, oldTls: false }],
+  ] as const)('a service with %s is spoken to', async (_what, name, trust) => {
+    const bench = await start({ tls: certificate(name) });
+    expect(await bench.open({ trust }).observePower()).toEqual({ kind: 'read', power: 'off-soft' });
+  });
+  test.each([
+    ['another than the pinned one', 'self-signed', { pin: pin('amt'), authorities: null, oldTls: false }],
+    ['one that nobody known has signed', 'self-signed', undefined],
+    ['one that has expired', 'expired', { pin: null, authorities, oldTls: false }],
+  ] as const)('a service with %s gets not one byte, and its fingerprint is shown', async (_what, name, trust) => {
+    const bench = await start({ tls: certificate(name) });
+    const bmc = bench.open(trust ? { trust } : {});
+    expect(await bmc.observePower()).toMatchObject({ kind: 'unknown', code: 'bmc_certificate_refused', why: expect.stringContaining(fingerprintOf(name)) });
+    expect(await bmc.powerOff()).toMatchObject({ kind: 'refused', code: 'bmc_certificate_refused' });
+    expect(bench.journal).toEqual([]);
+  });
 });

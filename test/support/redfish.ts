@@ -3,9 +3,11 @@
  * sees every request first, and what it answers is what is sent. The journal holds what arrived, without passwords.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createRedfishBmc } from '../../src/bmc/redfish/client.js';
 import type { Timeouts } from '../../src/bmc/redfish/exchange.js';
+import type { Trust } from '../../src/bmc/trust.js';
 import type { Bmc } from '../../src/contracts/bmc.js';
 import type { BmcAddress } from '../../src/contracts/device.js';
 import { silentLogger, type Logger } from '../../src/telemetry/log.js';
@@ -40,7 +42,7 @@ export interface RedfishBench {
   wrong: Wrong | null;
   /** Requests of this method and path prefix, in words: `PATCH /redfish/v1/Systems/1 {...}`. */
   sent(...methods: string[]): string[];
-  open(options?: { password?: string; timeouts?: Partial<Timeouts>; log?: Logger; address?: Partial<BmcAddress> }): Bmc;
+  open(options?: { password?: string; timeouts?: Partial<Timeouts>; log?: Logger; address?: Partial<BmcAddress>; trust?: Trust }): Bmc;
   close(): Promise<void>;
 }
 
@@ -57,7 +59,7 @@ export const systemAt = (path: string, members: object = {}): Record<string, unk
 });
 
 /** @param others further members of Systems, by path */
-export async function startRedfishBench({ others = {}, sessions: hasSessions = true }: { others?: Record<string, object>; sessions?: boolean } = {}): Promise<RedfishBench> {
+export async function startRedfishBench({ others = {}, sessions: hasSessions = true, tls }: { others?: Record<string, object>; sessions?: boolean; tls?: { key: string; cert: string } } = {}): Promise<RedfishBench> {
   const journal: Asked[] = [];
   const sessions = new Set<string>();
   const opened: Bmc[] = [];
@@ -97,7 +99,7 @@ export async function startRedfishBench({ others = {}, sessions: hasSessions = t
     return { status: 404, body: redfishError('ResourceMissingAtURI', `there is no ${path}`) };
   }
 
-  const server: Server = createServer((request, response) => {
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const chunks: Buffer[] = [];
     request.on('error', () => undefined);
     request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
@@ -111,16 +113,17 @@ export async function startRedfishBench({ others = {}, sessions: hasSessions = t
       response.writeHead(status, { ...(typeof body === 'object' && { 'content-type': 'application/json' }), ...headers });
       response.end(typeof body === 'object' ? JSON.stringify(body) : body);
     });
-  });
+  };
+  const server: Server = tls ? createTlsServer(tls, serve) : createServer(serve);
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
 
   const bench: RedfishBench = {
     system, journal, sessions, wrong: null,
     sent: (...methods) => journal.filter(({ method, path }) => methods.includes(method) && !path.startsWith(SESSIONS)).map(({ method, path, body }) => `${method} ${path.replace(SYSTEM, '')} ${JSON.stringify(body)}`),
-    open({ password = CREDENTIALS.password, timeouts, log = silentLogger(), address } = {}) {
+    open({ password = CREDENTIALS.password, timeouts, log = silentLogger(), address, trust } = {}) {
       const bmc = createRedfishBmc({
-        address: { type: 'redfish', host: '127.0.0.1', port, tls: false, ...address }, credentials: { ...CREDENTIALS, password }, secret: 'bmc-redfish', log, timeouts: { pauseMs: 5, ...timeouts },
+        address: { type: 'redfish', host: '127.0.0.1', port, tls: tls !== undefined, ...address }, credentials: { ...CREDENTIALS, password }, secret: 'bmc-redfish', log, ...(trust && { trust }), timeouts: { pauseMs: 5, ...timeouts },
       });
       opened.push(bmc);
       return bmc;

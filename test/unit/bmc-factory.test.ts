@@ -71,6 +71,10 @@ describe('opening a BMC', () => {
   });
 });
 
+test('a pin without TLS is refused for Redfish too: the password would go in the clear', async () => {
+  await expect(createBmcFactory({ secrets: { readJson: async () => good }, log: silentLogger() }).open({ type: 'redfish', host: '10.0.0.1', tls: false, fingerprint: 'ab'.repeat(32) })).rejects.toMatchObject({ code: 'device_invalid', details: { field: 'config_context.metalflow.bmc_fingerprint', what: expect.stringContaining('bmc_tls false') } });
+});
+
 describe('a node without BMC', () => {
   test('needs no secret, is never read off, and asks a person in plain words', async () => {
     const bmc = await factory(null).open({ type: 'manual', host: '' });

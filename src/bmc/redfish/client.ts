@@ -1,11 +1,11 @@
 /** A Bmc that is a Redfish service. Narrow: it reads power and identity, arms one network boot, resets on and off. */
-import type { buildConnector } from 'undici';
 import type { Bmc, BmcCapabilities, BmcCredentials, BmcIdentity, CommandResult, UuidReading } from '../../contracts/bmc.js';
 import type { BmcAddress } from '../../contracts/device.js';
 import type { PowerReading, PowerSeen } from '../../domain/power.js';
 import { parseUuid } from '../../domain/uuid.js';
 import type { Logger } from '../../telemetry/log.js';
 import { commandResult, type Outcome, type Problem } from '../amt/problem.js';
+import type { Trust } from '../trust.js';
 import { chooseBoot, chooseReset, type BootOverride } from './choices.js';
 import { createExchange, DEFAULT_TIMEOUTS, type Timeouts } from './exchange.js';
 import { createService, type Received } from './service.js';
@@ -22,26 +22,31 @@ export interface RedfishDeps {
   readonly secret: string;
   readonly log: Logger;
   readonly timeouts?: Partial<Timeouts>;
-  /** How the TLS connection is made and whose certificate is trusted. */
-  readonly connect?: buildConnector.connector;
+  /** Whose certificate is trusted; absent means those of the authorities that Node knows. */
+  readonly trust?: Trust;
 }
 
 /** Resource.PowerState (DSP0268) in the house's words. */
 const POWERS: Readonly<Record<string, PowerSeen>> = { On: 'on', Off: 'off-soft', PoweringOn: 'powering-on', PoweringOff: 'powering-off', Paused: 'paused' };
 
+const KNOWN_AUTHORITIES: Trust = { pin: null, authorities: null, oldTls: false };
+
 /** Plain HTTP, which shows the password to the network, only where NetBox says so: by `bmc_tls` false, or by port 80. */
-export function redfishOrigin({ host, port, tls }: BmcAddress): string {
-  const plain = tls === false || (tls === undefined && port === PLAIN_HTTP_PORT);
-  return `${plain ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port ?? (plain ? PLAIN_HTTP_PORT : REDFISH_PORT)}`;
+export const redfishSpeaksTls = ({ port, tls }: BmcAddress): boolean => tls ?? port !== PLAIN_HTTP_PORT;
+
+function redfishOrigin(address: BmcAddress): string {
+  const { host, port } = address;
+  const speaksTls = redfishSpeaksTls(address);
+  return `${speaksTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port ?? (speaksTls ? REDFISH_PORT : PLAIN_HTTP_PORT)}`;
 }
 
 /** Opens nothing yet: each request makes its own connection, the first one the session. */
 export function createRedfishBmc(deps: RedfishDeps): Bmc {
-  const { address, credentials, secret, log, connect } = deps;
+  const { address, credentials, secret, log, trust = KNOWN_AUTHORITIES } = deps;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...deps.timeouts };
   const origin = redfishOrigin(address);
   const shown = origin.slice(origin.indexOf('//') + 2);
-  const service = createService({ exchange: createExchange({ origin, timeouts, ...(connect && { connect }) }), credentials, timeouts, address: shown, secret, log });
+  const service = createService({ exchange: createExchange({ origin, timeouts, trust: redfishSpeaksTls(address) ? trust : null }), credentials, timeouts, address: shown, secret, log });
   const closed = new AbortController();
   let systemPath: string | null = null;
 

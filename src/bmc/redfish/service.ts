@@ -64,8 +64,8 @@ export function createService({ exchange, credentials, timeouts, address, secret
     });
 
   function noAnswer(outcome: Exclude<HttpOutcome, HttpAnswer>): Outcome<never> {
-    const effect = outcome.kind === 'not-connected' ? 'none' : 'possible';
-    return problem(outcome.kind === 'unreadable' ? 'bmc_answer_invalid' : 'bmc_unreachable', outcome.why, effect, { address });
+    if (outcome.kind === 'not-connected') return problem(outcome.code, outcome.why, 'none', { address });
+    return problem(outcome.kind === 'unreadable' ? 'bmc_answer_invalid' : 'bmc_unreachable', outcome.why, 'possible', { address });
   }
 
   /** The root answers without credentials (DSP0266 §13.3.1); one that does not is asked with Basic. */
