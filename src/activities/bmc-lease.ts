@@ -5,14 +5,14 @@
  */
 import { MetalflowError } from '../domain/errors.js';
 import { REQUEST_SHARE_OF_LEASE } from '../domain/limits.js';
-import type { Bmc, BmcFactory, CommandResult } from '../contracts/bmc.js';
+import type { Bmc, BmcFactory, BmcIdentity, CommandResult } from '../contracts/bmc.js';
 import type { BmcAddress } from '../contracts/device.js';
 import type { BmcLeaseTerms, PowerStore } from '../contracts/store.js';
 import type { Clock } from './clock.js';
 import { cancellationSignal, heart, heartbeat, holderName } from './context.js';
 
 /** A BMC as its lease holder may use it. No request throws for what the BMC does; each throws `bmc_busy` when the lease was lost. */
-export interface LeasedBmc extends Pick<Bmc, 'address' | 'observePower' | 'machineUuid' | 'bootOnceFromNetwork'> {
+export interface LeasedBmc extends Pick<Bmc, 'address' | 'observePower' | 'machineUuid' | 'identify' | 'bootOnceFromNetwork'> {
   /** null for a node without a BMC: there is no wire to keep others off. */
   readonly lease: BmcLeaseTerms | null;
   /**
@@ -84,6 +84,7 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
       address, lease,
       observePower: async () => (await renew(), limited((bmc) => bmc.observePower(), { ...reading })),
       machineUuid: async () => (await renew(), limited((bmc) => bmc.machineUuid(), { ...reading })),
+      identify: async () => (await renew(), limited<BmcIdentity | null>((bmc) => bmc.identify(), null)),
       bootOnceFromNetwork: async () => (await renew(), limited((bmc) => bmc.bootOnceFromNetwork(), { kind: 'unknown', why })),
       async send(command, renewedAt) {
         heldUntil = renewedAt + leaseMs;

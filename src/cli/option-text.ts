@@ -34,6 +34,8 @@ export const ipv4Range = read(rangeOf, 'no range of IPv4 addresses (10.0.0.100-1
 export const uuid = read(parseUuid, 'no machine UUID');
 export const mac = read(parseMac, 'no MAC address');
 export const port = read(portOf, 'no port (0 to 65535)');
+/** SHA-256 in any usual spelling: colons or none, either case. */
+export const fingerprint = read((text) => { const digits = text.replaceAll(':', '').toLowerCase(); return /^[0-9a-f]{64}$/.test(digits) ? digits : null; }, 'no SHA-256 fingerprint (64 hex digits)');
 export const bytes = read((text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : null), 'no number of bytes');
 /** Without a slash at its end. */
 export const url = read((text) => (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text.replace(/\/+$/, '') : null), 'no http or https URL');

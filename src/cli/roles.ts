@@ -1,5 +1,6 @@
 /** What the command line asks of main: the only place that constructs things. */
 import type { Config } from '../config/index.js';
+import type { BmcAsk, BmcReport, BmcTarget } from '../contracts/power-by-hand.js';
 import type { PowerName } from '../domain/power.js';
 
 /** One look of `metalflow doctor`. `warning` does not stop anything from working. */
@@ -110,4 +111,6 @@ export interface Roles {
   doctor(config: Config): Promise<DoctorCheck[]>;
   /** Reads the store. @throws dhcp_config_unprintable, store_unavailable */
   dhcpConfig(config: Config, options: DhcpConfigOptions): Promise<PrintedDhcpConfig>;
+  /** One BMC, directly. @param tell what the person who waits may read meanwhile. @throws node_not_found, bmc_run_open, reason_required, bmc_busy, bmc_* */
+  bmc(config: Config, target: BmcTarget, ask: BmcAsk, tell: (text: string) => void): Promise<BmcReport>;
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import type { Config, ConfigRole } from '../config/index.js';
 import { MetalflowError } from '../domain/errors.js';
+import { addBmcCommands } from './bmc-commands.js';
 import { addDhcpCommands } from './dhcp-commands.js';
 import { addDoctorCommand } from './doctor.js';
 import { addNodeCommands } from './node-commands.js';
@@ -55,6 +56,7 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<Ex
     .showHelpAfterError('(--help says how)');
   addRoleCommands(program, { roles: deps.roles, config: deps.readConfig });
   addNodeCommands(program, { terminal, client, exit });
+  addBmcCommands(program, { terminal, roles: deps.roles, config: deps.readConfig, exit });
   addDhcpCommands(program, { terminal, roles: deps.roles, config: deps.readConfig });
   addDoctorCommand(program, { terminal, roles: deps.roles, config: deps.readConfig, exit });
 

@@ -29,6 +29,7 @@ export const ERRORS = {
   bmc_tls_failed: row('no TLS with the BMC at {address}: {why}', 502, 'resume', 'check the port (AMT: 16992 plain, 16993 TLS), and METALFLOW_BMC_OLD_TLS for a BMC that speaks nothing newer than TLS 1.1; then `resume`'),
   bmc_is_another_machine: row('the BMC answers as UUID {found}, the device is {expected}', 409, 'resume', 'fix the BMC address or system_uuid in NetBox, then `resume`'),
   bmc_uuid_unreadable: row("the BMC does not say which machine it is, or the device's system_uuid is empty", 409, 'approve', 'check the wiring by hand, then `approve`; the approval is recorded'),
+  bmc_run_open: row('{node} has an open run ({run}), which powers it itself', 409, 'none', '`metalflow node hold` or `cancel` first; or insist with --during-run and --reason'),
   bmc_still_on: row('asked off, still reads {power}', 504, 'resume', 'power it off by hand (the run goes on when the BMC reads off), or `resume` to ask again'),
   bmc_still_off: row('asked on, still reads {power}', 504, 'resume', 'power it on by hand (the run goes on when the BMC reads on), or `resume` to ask again'),
   bmc_outcome_unknown: row('{command} was sent to the BMC and never answered; the power reads {power}', 504, 'resume', 'look at the machine, then `resume` to ask again'),

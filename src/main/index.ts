@@ -3,6 +3,7 @@ import type { Roles } from '../cli/index.js';
 import type { Config } from '../config/index.js';
 import { createLogger, type Logger } from '../telemetry/log.js';
 import { agentUrlOf, startAgentApi } from './agentapi.js';
+import { bmcByHand } from './bmc.js';
 import { startBoot } from './boot.js';
 import { dhcpConfig } from './dhcp.js';
 import { doctor } from './doctor.js';
@@ -64,6 +65,7 @@ export function createRoles(): Roles {
     simulateNode,
     doctor,
     dhcpConfig,
+    bmc: bmcByHand,
   };
 }
 

@@ -8,17 +8,15 @@ import {
   createRunActivities, restartMissingLifecycles, type CentralActivities, type SiteActivities,
 } from '../activities/index.js';
 import { createCappedBmcFactory } from '../bmc/capped-factory.js';
-import { createBmcFactory } from '../bmc/factory.js';
-import { createFileSecretReader } from '../bmc/file-secrets.js';
 import type { Config } from '../config/index.js';
 import { lifecycleId, SEARCH_ATTRIBUTES, siteQueue, WORKFLOW_QUEUE } from '../contracts/messages.js';
-import { REQUEST_SHARE_OF_LEASE } from '../domain/limits.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { Store } from '../store/index.js';
 import type { Logger } from '../telemetry/log.js';
 import { startDeliverer, startLoop } from './deliverer.js';
 import { confirmInstallation, linkInstallation } from './installation-link.js';
 import type { Libraries } from './libraries.js';
+import { openBmcs } from './bmcs.js';
 import { crashPointOf } from './open-store.js';
 import { startOrderKeeper } from './order-keeper.js';
 import { createCloser, type RunningRole } from './role.js';
@@ -111,10 +109,7 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
 }
 
 function siteActivities({ config, store, temporal, libraries, log }: WorkerDeps): SiteActivities {
-  // A driver ends what it does before its lease holder would hang up on it.
-  const methodMs = Math.floor(config.limits.bmcLock * 1000 * REQUEST_SHARE_OF_LEASE * 0.95);
-  const factory = createBmcFactory({ secrets: createFileSecretReader(config.secretsDir), log, timeouts: { methodMs }, ipmiCipherSuites: config.ipmiCipherSuites, tls: { caFile: config.bmcCaFile, oldTls: config.bmcOldTls } });
-  const bmc = createCappedBmcFactory({ factory, most: config.bmcCalls });
+  const bmc = createCappedBmcFactory({ factory: openBmcs(config, log), most: config.bmcCalls });
   const lockSeconds = config.limits.bmcLock;
   return {
     ...createPowerActivities({ bmc, stores: store, lockSeconds, crash: crashPointOf(config) }),

@@ -53,6 +53,7 @@ describe('the command line', () => {
     return {
       up: note('up'), worker: note('worker'), boot: note('boot'), agentapi: note('agentapi'), operatorapi: note('operatorapi'), demo: note('demo'), simulateAmt: note('simulateAmt'), simulateNode: note('simulateNode'),
       doctor: async () => [{ name: 'store', result: 'good', found: 'SQLite, 3 migrations' }],
+      bmc: async () => { throw new MetalflowError('bmc_unreachable', { address: 'x', seconds: 1 }); },
       dhcpConfig: async (_config, options) => { called.push(['dhcpConfig', options]); return { config: 'dhcp-match=x\n', devices: 1, warnings: ['no device'] }; },
       ...change,
     };

@@ -1,5 +1,6 @@
 /** docs/commands.md: the command line, drawn from the commands as they are built. */
 import { Command } from 'commander';
+import { addBmcCommands } from '../../cli/bmc-commands.js';
 import { addDhcpCommands } from '../../cli/dhcp-commands.js';
 import { addDoctorCommand } from '../../cli/doctor.js';
 import { addNodeCommands } from '../../cli/node-commands.js';
@@ -16,6 +17,7 @@ export function describedProgram(): Command {
   const terminal = { out: unused, err: unused, isTerminal: false };
   addRoleCommands(program, { roles: unused, config: unused });
   addNodeCommands(program, { terminal, client: unused, exit: unused });
+  addBmcCommands(program, { terminal, roles: unused, config: unused, exit: unused });
   addDhcpCommands(program, { terminal, roles: unused, config: unused });
   addDoctorCommand(program, { terminal, roles: unused, config: unused, exit: unused });
   return program;

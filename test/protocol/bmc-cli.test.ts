@@ -1,0 +1,188 @@
+/** `metalflow bmc …` against a simulated AMT, a NetBox and a store. */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runCli, type ExitCode, type Roles } from '../../src/cli/index.js';
+import { readConfig } from '../../src/config/config.js';
+import { bmcByHand } from '../../src/main/bmc.js';
+import { startAmtSimulator, type AmtSimulator } from '../../src/simulator/amt/simulator.js';
+import { startNetboxStandIn, type NetboxStandIn } from '../../src/simulator/netbox-stand-in/netbox-stand-in.js';
+import { createStore, openDatabase, type Store } from '../../src/store/index.js';
+import { silentLogger } from '../../src/telemetry/log.js';
+import { deviceOf } from '../support/store-bench.js';
+
+const UUID = '4c4c4544-0039-3010-8048-b7c04f4d4b32';
+const PASSWORD = 'P@ssw0rd1';
+let dir: string;
+let amt: AmtSimulator;
+let netbox: NetboxStandIn;
+let store: Store;
+let env: Record<string, string>;
+let deviceId: string;
+
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'metalflow-bmc-'));
+  mkdirSync(join(dir, 'secrets'));
+  const token = `nbt_test00000001.${randomBytes(20).toString('hex')}`;
+  netbox = await startNetboxStandIn({ token, log: silentLogger() });
+  writeFileSync(join(dir, 'limits.json'), JSON.stringify({ poweringOff: 1, settling: 1, powerPoll: 0.05, bmcLock: 60 }));
+  env = { METALFLOW_DATA_DIR: dir, METALFLOW_NETBOX_URL: netbox.url, METALFLOW_NETBOX_TOKEN: token, METALFLOW_LIMITS_FILE: join(dir, 'limits.json') };
+  store = createStore({ db: await openDatabase(`sqlite:${join(dir, 'metalflow.db')}`), temporal: { look: async () => ({ kind: 'absent' }) } });
+  await store.installation.begin('installation-a');
+  await store.installation.confirm();
+});
+beforeEach(async () => {
+  writeFileSync(join(dir, 'secrets', 'bmc-amt.json'), JSON.stringify({ username: 'admin', password: PASSWORD }));
+  amt = await startAmtSimulator({ username: 'admin', password: PASSWORD, machineUuid: UUID, initialPower: 'on', power: { powerOn: () => undefined, powerOff: () => undefined }, log: silentLogger() });
+  deviceId = netbox.addDevice({
+    name: `node-${amt.port}`, status: 'active', site: 'lab', oobIp: '127.0.0.1/8', bmcPort: amt.port,
+    customFields: { bmc_type: 'amt', node_class: 'talos', system_uuid: UUID }, interfaces: [{ name: 'eth0', mac: `02:00:00:00:${(amt.port >> 8).toString(16).padStart(2, '0')}:${(amt.port & 255).toString(16).padStart(2, '0')}`, addresses: ['192.0.2.7/24'] }],
+  });
+  await store.devices.register(deviceOf({ id: deviceId, name: `node-${amt.port}`, macs: [], addresses: [] }), { state: 'active', adopted: true });
+});
+afterEach(() => amt.close());
+afterAll(async () => {
+  await store.close();
+  await netbox.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+interface Said { readonly code: ExitCode; readonly out: string; readonly err: string }
+async function bmc(...words: string[]): Promise<Said> {
+  const said = { out: '', err: '' };
+  const code = await runCli(['bmc', ...words], {
+    version: '1', terminal: { out: (text) => void (said.out += text), err: (text) => void (said.err += text), isTerminal: false },
+    roles: async () => ({ bmc: bmcByHand }) as unknown as Roles, readConfig: (role) => readConfig(env, role),
+  });
+  return { code, ...said };
+}
+const name = (): string => `node-${amt.port}`;
+const address = (): string[] => ['127.0.0.1', '--type', 'amt', '--port', String(amt.port)];
+const sent = (): Record<string, number> => ({ ...amt.counts().byValue });
+
+describe('status', () => {
+  test('of a device reads power, machine and product; of an address too', async () => {
+    const { code, out } = await bmc('status', name(), '--json');
+    expect([code, JSON.parse(out)]).toEqual([0, {
+      what: 'status', device: { id: deviceId, name: name(), openRun: null }, bmc: { type: 'amt', address: `127.0.0.1:${amt.port}` },
+      power: 'on', why: null, machine: { kind: 'same', uuid: UUID }, identity: { product: expect.stringContaining('AMT'), version: expect.stringMatching(/^\d/) },
+    }]);
+    expect((await bmc('status', ...address())).out).toMatch(/^bmc\tamt 127\.0\.0\.1:\d+\npower\ton\nmachine\t4c4c4544/);
+  });
+
+  test('of a BMC that nobody answers for is unknown, never off, and ends with 1', async () => {
+    await amt.setFaults({ unreachable: true });
+    const { code, out } = await bmc('status', name(), '--json');
+    expect([code, JSON.parse(out)]).toMatchObject([1, { power: 'unknown', why: expect.any(String), identity: null }]);
+  });
+});
+
+describe('on and off', () => {
+  test('what is there already needs no command', async () => {
+    expect(await bmc('on', name())).toEqual({ code: 0, out: `${name()} reads on: nothing to do\n`, err: '' });
+    expect(sent()).toEqual({});
+  });
+
+  test('one command is sent, and the end is seen; who did it is in both journals', async () => {
+    await amt.setFaults({ lagReads: 2 });
+    const { code, out, err } = await bmc('off', name(), '--as', 'ada', '--reason', 'fan');
+    expect([code, out, sent()]).toEqual([0, `${name()} reads off\n`, { 8: 1 }]);
+    expect(err).toContain('asked off; reads on');
+    expect((await store.nodes.journal(deviceId, 5))[0]).toMatchObject({ kind: 'power', by: 'ada', text: "power off by ada's hand (metalflow bmc off): fan" });
+    expect(netbox.journal(deviceId).map(({ comments }) => comments)).toContainEqual(expect.stringContaining("power off by ada's hand"));
+    expect((await store.nodes.find(deviceId))!.power).toBe('off');
+  });
+
+  test('a lost answer is followed by looks, not by a second command', async () => {
+    await amt.setFaults({ acceptThenDrop: 1, lagReads: 1 });
+    expect((await bmc('off', name())).out).toBe(`${name()} reads off\n`);
+    expect(sent()).toEqual({ 8: 1 });
+  });
+
+  test('a BMC that says yes and stays on ends with its code, and the journal has the attempt', async () => {
+    await amt.setFaults({ neverOff: true });
+    const { code, err } = await bmc('off', name());
+    expect([code, err]).toEqual([1, expect.stringMatching(/bmc_still_on: /)]);
+    expect((await store.nodes.journal(deviceId, 5))[0]!.text).toMatch(/^power off asked for, and bmc_still_on/);
+  });
+});
+
+test('pxe arms one boot and powers nothing; with --reboot it goes off and on', async () => {
+  expect((await bmc('pxe', name())).out).toMatch(/armed for the next power-on; it reads on/);
+  expect([amt.armed().boot, sent()]).toEqual(['network', {}]);
+  expect((await bmc('pxe', name(), '--reboot', '--json')).out).toMatch(/"armed": true/);
+  expect(sent()).toEqual({ 8: 1, 2: 1 });
+});
+
+describe('what is refused sends nothing', () => {
+  test.each([
+    ['another machine behind the address', async () => { await amt.setFaults({ otherUuid: '4c4c4544-9999-4000-8000-000000000001' }); }, ['off'], 'bmc_is_another_machine'],
+    ['an open run', async () => { await store.runs.open(deviceId, 'wipe', { asked: { how: 'netbox' }, intake: null }); }, ['off'], 'bmc_run_open'],
+    ['an open run, insisted on without a reason', async () => { await store.runs.open(deviceId, 'wipe', { asked: { how: 'netbox' }, intake: null }); }, ['off', '--during-run'], 'reason_required'],
+    ['a wrong password', async () => { writeFileSync(join(dir, 'secrets', 'bmc-amt.json'), JSON.stringify({ username: 'admin', password: 'wrong' })); }, ['off'], 'bmc_auth_failed'],
+    ['no secret', async () => { rmSync(join(dir, 'secrets', 'bmc-amt.json')); }, ['off'], 'bmc_auth_failed'],
+    ['a dead host', async () => { await amt.setFaults({ unreachable: true }); }, ['off'], 'bmc_unreachable'],
+    ['client control mode', async () => { await amt.setFaults({ ccmAccessDenied: true }); }, ['pxe'], 'bmc_refused'],
+  ])('%s', async (_what, arrange, [what, ...flags], code) => {
+    await arrange();
+    const said = await bmc(what!, name(), ...flags, '--json');
+    expect([said.code, JSON.parse(said.out).error.code, sent()]).toEqual([1, code, {}]);
+  });
+
+  test('during a run, with a reason, a person may', async () => {
+    await store.runs.open(deviceId, 'wipe', { asked: { how: 'netbox' }, intake: null });
+    expect((await bmc('off', name(), '--during-run', '--reason', 'smoke')).code).toBe(0);
+    expect(sent()).toEqual({ 8: 1 });
+  });
+
+  test('a web page is no BMC', async () => {
+    const web = createServer((_, response) => response.end('<!DOCTYPE html><p>hello'));
+    await new Promise<void>((resolve) => void web.listen(0, '127.0.0.1', resolve));
+    try {
+      const said = await bmc('off', '127.0.0.1', '--type', 'amt', '--port', String((web.address() as AddressInfo).port), '--json');
+      expect([said.code, JSON.parse(said.out).error.code]).toEqual([1, 'bmc_answer_invalid']);
+    } finally {
+      web.closeAllConnections();
+      await new Promise((resolve) => web.close(resolve));
+    }
+  });
+
+  test('an unknown node, and a node without BMC', async () => {
+    expect(JSON.parse((await bmc('off', 'nobody', '--json')).out).error.code).toBe('node_not_found');
+    const bare = netbox.addDevice({ name: 'bare', status: 'active', site: 'lab', oobIp: '127.0.0.1/8', bmcPort: 1, customFields: { node_class: 'talos' }, interfaces: [] });
+    expect(JSON.parse((await bmc('status', bare, '--json')).out).error.code).toBe('device_invalid');
+  });
+
+  test.each([['off'], ['reboot', 'x'], ['off', 'x', '--type', 'manual'], ['off', 'x', '--port', '70000'], ['off', 'x', '--fingerprint', 'ab'], ['status', 'x', '--reason', 'y']])('wrong use: %s %s %s', async (...words) => {
+    expect((await bmc(...words)).code).toBe(2);
+  });
+});
+
+describe('doctor', () => {
+  const checks = async (): Promise<[ExitCode, Record<string, { result: string; found: string; hint?: string }>]> => {
+    const { code, out } = await bmc('doctor', name(), '--json');
+    return [code, Object.fromEntries((JSON.parse(out).checks as { name: string; result: string; found: string }[]).map(({ name: check, ...rest }) => [check, rest]))];
+  };
+
+  test('a good BMC has nothing bad', async () => {
+    const [code, found] = await checks();
+    expect(Object.entries(found).filter(([, { result }]) => result === 'bad')).toEqual([]);
+    expect([code, found['machine UUID'], found['one-time network boot']]).toMatchObject([0, { result: 'good' }, { result: 'good' }]);
+    expect(Object.keys(found)).toEqual(expect.arrayContaining(['power', 'product', 'control mode', 'network boot', 'address', 'power policy', 'clock']));
+  });
+
+  test.each([
+    ['client control mode', 'control mode', { ccmAccessDenied: true }],
+    ['no network boot in the firmware', 'network boot', { noPxe: true }],
+    ['another machine', 'machine UUID', { otherUuid: '4c4c4544-9999-4000-8000-000000000001' }],
+    ['nobody there', 'power', { unreachable: true }],
+  ])('%s is bad, with what to do', async (_what, check, faults) => {
+    await amt.setFaults(faults);
+    const [code, found] = await checks();
+    expect([code, found[check]]).toMatchObject([1, { result: 'bad', hint: expect.any(String) }]);
+    expect(sent()).toEqual({});
+  });
+});
