@@ -129,6 +129,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   ...around('orderResult', 'asked only after an unknown outcome, or a hand in Temporal'),
   ...around('cancelOrders', 'only after a hand in Temporal'),
   ...around('adoptIntakeAttempt', 'only for a node that waits already: crash-edges'),
+  ...around('watchPower', 'it reads and tells, and the next walk does so again'),
   'deliver-signal-lifecycle:after-effect': 'only for a node that waits already: crash-edges',
   'installation-begun': 'at the first start of a house: crash-edges',
   'installation-linked': 'at the first start of a house: crash-edges',
@@ -143,7 +144,7 @@ function around(activity: string, why: string): Record<string, string> {
 export function activityNames(): string[] {
   const factories = Object.entries(activities).filter(([name]) => /^create\w+Activities$/.test(name)).map(([, factory]) => factory as typeof createLifecycleActivities);
   // Nothing is called: the factories only close over what they are given.
-  return factories.flatMap((create) => Object.keys(create({} as never)));
+  return factories.flatMap((create) => Object.keys(create({ stores: {} } as never)));
 }
 
 export const allPoints = (): string[] => [...activityNames().flatMap((name) => [`${name}:before`, `${name}:before-answer`]), ...Object.keys(CRASH_POINTS)];
