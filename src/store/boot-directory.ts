@@ -4,7 +4,8 @@ import type { LifecycleState } from '../domain/states.js';
 import type { BootDirectory, BootSubject } from '../contracts/boot.js';
 import { runWorkflowId, SIGNALS } from '../contracts/messages.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
-import { lockedTransaction, type Db } from './database.js';
+import { lockDevice, type Db } from './database.js';
+import { gathered } from './gathered.js';
 import { distrust } from './installation.js';
 import { appendJournal } from './journal.js';
 import { post } from './outbox.js';
@@ -47,6 +48,37 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
     }
   };
 
+  /** Of the last word of each address, and of each MAC. */
+  const remember = gathered<{ readonly mac: string; readonly address: string }>(async (senders) => {
+    const known = await db.selectFrom('device_mac').select('mac').where('mac', 'in', senders.map(({ mac }) => mac)).execute();
+    const declared = new Set(known.map(({ mac }) => mac));
+    const byAddress = new Map(senders.filter(({ mac }) => declared.has(mac)).map(({ mac, address }) => [address, mac]));
+    const byMac = new Map([...byAddress].map(([address, mac]) => [mac, address]));
+    if (byMac.size === 0) return;
+    const at = now().toISOString();
+    await db.transaction().execute(async (tx) => {
+      // The address it had before is free for another machine, and the one that it has now is no other's.
+      await tx.deleteFrom('sender').where((eb) => eb.or([eb('mac', 'in', [...byMac.keys()]), eb('address', 'in', [...byMac.values()])])).execute();
+      await tx.insertInto('sender').values([...byMac].map(([mac, address]) => ({ address, mac, at }))).onConflict((c) => c.column('address').doUpdateSet((eb) => ({ mac: eb.ref('excluded.mac'), at: eb.ref('excluded.at') }))).execute();
+    });
+  });
+
+  const bootSeen = gathered<string>(async (ids) => {
+    const attempts = await db.selectFrom('boot_attempt').select(['id', 'device_id', 'run']).where('id', 'in', [...ids]).where('boot_seen_at', 'is', null).orderBy('device_id').execute();
+    if (attempts.length === 0) return;
+    await db.transaction().execute(async (tx) => {
+      // As lockedTransaction does, for all of them, in one order for everybody.
+      for (const { device_id } of attempts) await lockDevice(tx, device_id);
+      for (const { id, device_id, run } of attempts) {
+        const seen = await tx.updateTable('boot_attempt').set({ boot_seen_at: now().toISOString() }).where('id', '=', id).where('boot_seen_at', 'is', null).where('closed_at', 'is', null).executeTakeFirst();
+        if (seen.numUpdatedRows === 0n) continue;
+        await post(tx, now(), { kind: 'signal-run', workflowId: runWorkflowId(device_id, run), name: SIGNALS.bootSeen.name, payload: { bootAttempt: id } });
+        await appendJournal(tx, now(), { deviceId: device_id, run, kind: 'boot', text: `the node asked for its boot file in attempt ${id}` });
+      }
+      crash('boot-seen-before-commit');
+    });
+  });
+
   return {
     byMac: guarded(byMac),
     byAddress: guarded(async (address) => {
@@ -58,30 +90,14 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
       const found = sender ? await byMac(sender.mac) : null;
       return found && (await isEarlierBoot(sender!.at, found)) ? { ...found, byEarlierBoot: true } : found;
     }),
-    rememberSender: guarded(async (mac, address) => {
-      if (!(await db.selectFrom('device_mac').select('mac').where('mac', '=', mac).executeTakeFirst())) return;
-      const values = { mac, at: now().toISOString() };
-      await db.transaction().execute(async (tx) => {
-        // The address it had before is free for another machine.
-        await tx.deleteFrom('sender').where('mac', '=', mac).where('address', '!=', address).execute();
-        await tx.insertInto('sender').values({ address, ...values }).onConflict((c) => c.column('address').doUpdateSet(values)).execute();
-      });
-    }),
+    rememberSender: guarded((mac, address) => remember({ mac, address })),
     forgetSender: guarded(async (address) => {
       // Looked for first: a stranger that asks again and again must not keep the store writing.
       const held = await db.selectFrom('sender').select('mac').where('address', '=', address).executeTakeFirst();
       if (held) await db.deleteFrom('sender').where('address', '=', address).execute();
     }),
     recordBootSeen: guarded(async (bootAttempt) => {
-      const attempt = await db.selectFrom('boot_attempt').select(['device_id', 'run']).where('id', '=', bootAttempt).executeTakeFirst();
-      if (!attempt) return;
-      await lockedTransaction(db, attempt.device_id, async (tx) => {
-        const seen = await tx.updateTable('boot_attempt').set({ boot_seen_at: now().toISOString() }).where('id', '=', bootAttempt).where('boot_seen_at', 'is', null).where('closed_at', 'is', null).executeTakeFirst();
-        if (seen.numUpdatedRows === 0n) return;
-        await post(tx, now(), { kind: 'signal-run', workflowId: runWorkflowId(attempt.device_id, attempt.run), name: SIGNALS.bootSeen.name, payload: { bootAttempt } });
-        await appendJournal(tx, now(), { deviceId: attempt.device_id, run: attempt.run, kind: 'boot', text: `the node asked for its boot file in attempt ${bootAttempt}` });
-        crash('boot-seen-before-commit');
-      });
+      await bootSeen(bootAttempt);
       crash('boot-seen-before-answer');
       woken();
     }),

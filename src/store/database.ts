@@ -49,7 +49,11 @@ async function migrate(db: Db): Promise<void> {
  */
 export async function lockedTransaction<R>(db: Db, deviceId: string, work: (tx: Tx) => Promise<R>): Promise<R> {
   return db.transaction().execute(async (tx) => {
-    await tx.updateTable('device').set((eb) => ({ name: eb.ref('name') })).where('device_id', '=', deviceId).execute();
+    await lockDevice(tx, deviceId);
     return work(tx);
   });
+}
+
+export async function lockDevice(tx: Tx, deviceId: string): Promise<void> {
+  await tx.updateTable('device').set((eb) => ({ name: eb.ref('name') })).where('device_id', '=', deviceId).execute();
 }
