@@ -25,6 +25,9 @@ export const slug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower
 /** An absolute path; a relative one is taken from the working directory. */
 export const filePath = z.string().max(4000).transform((given) => path.resolve(given));
 
+/** Absolute paths, `:` between as in PATH. */
+export const folderList = z.string().max(4000).transform((given) => given.split(':').filter(Boolean).map((one) => path.resolve(one))).refine((folders) => folders.length > 0, 'must name a folder');
+
 /** Words with spaces between: for values that hold commas themselves. */
 export const wordList = z.string().transform((given) => given.split(/\s+/).filter(Boolean));
 export const commaList = z.string().transform((given) => given.split(',').map((item) => item.trim()).filter(Boolean));

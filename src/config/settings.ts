@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 import { UNKNOWN_MAC_POLICIES } from '../contracts/boot.js';
 import { METADATA_TOKEN_POLICIES } from '../contracts/metadata.js';
-import { commaList, filePath, listenAddress, networks, numberList, oneOf, port, slug, text, url, wholeNumber, wordList, yesNo } from './parsers.js';
+import { commaList, filePath, folderList, listenAddress, networks, numberList, oneOf, port, slug, text, url, wholeNumber, wordList, yesNo } from './parsers.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -33,6 +33,7 @@ export const SETTING_GROUPS = {
     agentHttpPort: { name: 'METALFLOW_AGENT_HTTP_PORT', of: 'TCP port of attestation, orders, codes and seeds', default: '42114', parse: port },
     metadataPort: { name: 'METALFLOW_METADATA_PORT', of: 'TCP port of the metadata service', default: '50061', parse: port },
     operatorPort: { name: 'METALFLOW_OPERATOR_PORT', of: 'TCP port of the webhook, the nodes and the metrics', default: '8080', parse: port },
+    metricsPort: { name: 'METALFLOW_METRICS_PORT', of: 'TCP port of the metrics of a boot role that runs alone, without a token, on METALFLOW_OPERATOR_BIND_ADDRESS; unset serves none (the operator plane has its own)', default: null, parse: port },
     trustedProxies: { name: 'METALFLOW_TRUSTED_PROXIES', of: 'proxies whose X-Forwarded-For is believed, comma-separated addresses or networks', default: '', parse: networks },
   },
   'How nodes reach us': {
@@ -56,7 +57,7 @@ export const SETTING_GROUPS = {
     dataDir: { name: 'METALFLOW_DATA_DIR', of: 'folder of the embedded defaults: SQLite, the Temporal dev server', default: '.work/data', parse: filePath },
     databaseUrl: { name: 'METALFLOW_DATABASE_URL', of: 'PostgreSQL of the store; without it, SQLite in the data folder', default: null, parse: url('postgres:', 'postgresql:'), secret: true },
     secretsDir: { name: 'METALFLOW_SECRETS_DIR', of: 'folder with bmc-<type>.json, operator-tokens.json and user-data/<name>', default: '{METALFLOW_DATA_DIR}/secrets', parse: filePath },
-    tftpRoot: { name: 'METALFLOW_TFTP_ROOT', of: 'folder TFTP reads firmware from', default: '{METALFLOW_DATA_DIR}/tftp', parse: filePath },
+    tftpRoots: { name: 'METALFLOW_TFTP_ROOT', of: 'folders TFTP reads firmware from, with `:` between; the first that has a name wins', default: '{METALFLOW_DATA_DIR}/tftp', parse: folderList },
     assetsDir: { name: 'METALFLOW_ASSETS_DIR', of: 'folder /assets/ is read from', default: '{METALFLOW_DATA_DIR}/assets', parse: filePath },
     retentionDays: { name: 'METALFLOW_RETENTION_DAYS', of: 'days for which journals, logs of nodes, evidence and told messages of the past are kept', default: '90', parse: wholeNumber(1, 36_500) },
     classesFile: { name: 'METALFLOW_CLASSES_FILE', of: 'YAML file of the classes; read again when it changes', default: '{METALFLOW_DATA_DIR}/classes.yaml', parse: filePath },

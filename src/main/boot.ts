@@ -7,6 +7,7 @@ import { createBootPlane } from '../boot/http.js';
 import { findIpxeBinaries, IPXE_BINARIES, placeholderBinary } from '../boot/ipxe/binaries.js';
 import { autoexecScript } from '../boot/ipxe/scripts.js';
 import { BootSettings } from '../boot/settings.js';
+import type { ProxyDhcp } from '../boot/dhcp/server.js';
 import { startTftpServer } from '../boot/tftp/server.js';
 import { MetalflowError } from '../domain/errors.js';
 import { createClassCatalog } from '../images/index.js';
@@ -49,16 +50,17 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
     kernel: config.netbootKernel, initrd: config.netbootInitrd, extraArguments: config.netbootArguments, shell: config.ipxeShell, ...(config.netbootUki && { uki: config.netbootUki }), ...(config.agentImage && { agentImage: config.agentImage }),
   });
 
-  const { missing } = await findIpxeBinaries(config.tftpRoot);
-  if (missing.length > 0) log[placeholders ? 'info' : 'warn']({ missing, folder: config.tftpRoot }, placeholders ? 'no iPXE binaries: labelled placeholders are served' : 'iPXE binaries are missing: install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
+  const { missing } = await findIpxeBinaries(config.tftpRoots);
+  if (missing.length > 0) log[placeholders ? 'info' : 'warn']({ missing, folders: config.tftpRoots }, placeholders ? 'no iPXE binaries: labelled placeholders are served' : 'iPXE binaries are missing: install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
   const inMemory = new Map<string, Buffer>(placeholders ? missing.map((name) => [name, placeholderBinary(name)] as const) : []);
-  const files = createBootFiles({ roots: [config.tftpRoot], inMemory, mayLeadOut: IPXE_BINARIES, log });
+  const files = createBootFiles({ roots: config.tftpRoots, inMemory, mayLeadOut: IPXE_BINARIES, log });
 
   const gate = createBootGate({ directory: store.boot, unknownMac: config.unknownMac, now, log, count: ({ artefact, answer, why }) => metrics.bootDecisions.inc({ artefact, answer, why }) });
   const listeners: Record<string, ListenerState> = {};
+  let proxy: ProxyDhcp | null = null;
   const plane = createBootPlane({
     gate, directory: store.boot, settings, assetsDir: config.assetsDir, binaries: files, log, ready: () => store.nodes.ping(), trustedProxies: config.trustedProxies,
-    listeners: () => listeners, classImages: () => readClassImages(config, log),
+    listeners: () => ({ ...listeners, ...(proxy && { 'proxy-dhcp': proxy.listener() }) }), classImages: () => readClassImages(config, log),
   });
   const tls = await readTls('BOOT', config.bootTlsCert, config.bootTlsKey);
   const opened = (name: string, port: number): void => {
@@ -86,9 +88,9 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
     closer.add(() => syslog.close());
     opened('syslog', syslog.port);
     if (config.proxyDhcp === 'on') {
-      const proxy = await openProxyDhcp({ config, gate, httpPort, log, metrics });
-      closer.add(() => proxy.close());
-      listeners['proxy-dhcp'] = { state: 'listening', address: 'UDP 67 and 4011' };
+      const opening = await openProxyDhcp({ config, gate, httpPort, log, metrics });
+      closer.add(() => opening.close());
+      proxy = opening;
     } else listeners['proxy-dhcp'] = { state: 'off', why: 'METALFLOW_PROXY_DHCP is not on' };
     void plane.warm().catch((error: Error) => log.warn({ reason: error.message }, 'the digests of the images are taken when they are asked for'));
     log.info({ tftp: tftp.port, http: httpUrl, https: httpsUrl, syslog: syslog.port }, 'boot is up');

@@ -52,8 +52,8 @@ export async function doctor(config: Config): Promise<DoctorCheck[]> {
       return names.length > 0 ? good(names.join(', ')) : warning('none', `write ${config.classesFile}`);
     },
     'ipxe binaries': async () => {
-      const { missing } = await findIpxeBinaries(config.tftpRoot);
-      return missing.length === 0 ? good(config.tftpRoot) : warning(`${missing.join(', ')} missing in ${config.tftpRoot}`, 'install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
+      const { missing } = await findIpxeBinaries(config.tftpRoots);
+      return missing.length === 0 ? good(config.tftpRoots.join(', ')) : warning(`${missing.join(', ')} missing in ${config.tftpRoots.join(', ')}`, 'install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
     },
     'BMC secret': async () => ((await isThere(join(config.secretsDir, 'bmc-amt.json'))) ? good('bmc-amt.json') : warning('no bmc-amt.json', `write {"username","password"} to ${join(config.secretsDir, 'bmc-amt.json')}`)),
     'operator tokens': async () => ((await isThere(join(config.secretsDir, 'operator-tokens.json'))) ? good('operator-tokens.json') : warning('none', 'without operator-tokens.json nobody may say anything to a node')),

@@ -9,6 +9,7 @@ import { dhcpConfig } from './dhcp.js';
 import { doctor } from './doctor.js';
 import { openGrounds } from './house.js';
 import { openLibraries } from './libraries.js';
+import { startMetricsServer } from './metrics-server.js';
 import { createMetrics } from './metrics.js';
 import { openStoreLate } from './late-store.js';
 import { openStore } from './open-store.js';
@@ -40,8 +41,11 @@ export function createRoles(): Roles {
       running(config, async (log, closer) => {
         const store = openStoreLate({ open: () => openStore(config), log });
         closer.add(() => store.close());
-        const boot = await startBoot({ config, store, log, metrics: createMetrics(), agentUrl: agentUrlOf(config, config.agentHttpPort), placeholders: false });
+        const metrics = createMetrics();
+        const boot = await startBoot({ config, store, log, metrics, agentUrl: agentUrlOf(config, config.agentHttpPort), placeholders: false });
         closer.add(() => boot.close());
+        const told = await startMetricsServer(config, metrics, log);
+        closer.add(() => told?.close());
       }),
     agentapi: (config) =>
       running(config, async (log, closer) => {

@@ -60,8 +60,8 @@ test("boot alone serves Debian's iPXE programs by plain and by per-MAC path wher
   const program = readFileSync(join(IPXE, 'ipxe.efi'));
   for (const [policy, served] of [['menu', true], ['disk', false]] as const) {
     const dir = mkdtempSync(join(tmpdir(), 'metalflow-boot-'));
-    const [tftp, http] = [await freePort(), await freePort()];
-    const boot = startRole('boot', { METALFLOW_DATA_DIR: dir, METALFLOW_TFTP_ROOT: IPXE, METALFLOW_UNKNOWN_MAC: policy, METALFLOW_TFTP_PORT: String(tftp), METALFLOW_BOOT_HTTP_PORT: String(http), METALFLOW_SYSLOG_PORT: '0' });
+    const [tftp, http, metrics] = [await freePort(), await freePort(), await freePort()];
+    const boot = startRole('boot', { METALFLOW_DATA_DIR: dir, METALFLOW_METRICS_PORT: String(metrics), METALFLOW_TFTP_ROOT: `${dir}/none:${IPXE}`, METALFLOW_UNKNOWN_MAC: policy, METALFLOW_TFTP_PORT: String(tftp), METALFLOW_BOOT_HTTP_PORT: String(http), METALFLOW_SYSLOG_PORT: '0' });
     try {
       for (let tries = 0; tries < 200 && !(await isReady(`http://127.0.0.1:${http}`)); tries++) await new Promise((resolve) => setTimeout(resolve, 100));
       for (const name of ['ipxe.efi', '02:00:00:00:00:99/ipxe.efi']) {
@@ -71,6 +71,8 @@ test("boot alone serves Debian's iPXE programs by plain and by per-MAC path wher
       const script = await (await fetch(`http://127.0.0.1:${http}/ipxe/script/02:00:00:00:00:99/auto.ipxe`)).text();
       expect(script.startsWith('#!ipxe\n')).toBe(true);
       expect(script.includes('kernel ')).toBe(served);
+      const counted = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
+      expect(counted).toContain(`metalflow_boot_decisions_total{artefact="script",answer="${served ? 'wait-menu' : 'boot-disk'}",why="unknown_device"} 1`);
       expect(await boot.stop()).toBe(0);
     } finally {
       await boot.stop();

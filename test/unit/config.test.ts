@@ -43,7 +43,7 @@ describe('settings', () => {
   });
 
   test('defaults follow the data folder, unless they are set themselves', () => {
-    expect(readConfig({ METALFLOW_DATA_DIR: '/srv/mf', METALFLOW_TFTP_ROOT: '/srv/tftp' })).toMatchObject({ secretsDir: '/srv/mf/secrets', assetsDir: '/srv/mf/assets', tftpRoot: '/srv/tftp' });
+    expect(readConfig({ METALFLOW_DATA_DIR: '/srv/mf', METALFLOW_TFTP_ROOT: '/srv/tftp:/usr/lib/ipxe' })).toMatchObject({ secretsDir: '/srv/mf/secrets', assetsDir: '/srv/mf/assets', tftpRoots: ['/srv/tftp', '/usr/lib/ipxe'] });
   });
 
   test('a value that is empty counts as not set', () => {

@@ -15,17 +15,20 @@ export interface IpxeBinariesFound {
   readonly missing: readonly IpxeBinary[];
 }
 
-/** Which of the programs are in a TFTP root. An empty file or one that cannot be read is missing; a root that is not there misses all. */
-export async function findIpxeBinaries(root: string): Promise<IpxeBinariesFound> {
+/** Which of the programs are in the TFTP roots. An empty file or one that cannot be read is missing; a root that is not there misses all. */
+export async function findIpxeBinaries(roots: readonly string[]): Promise<IpxeBinariesFound> {
   const present: { name: IpxeBinary; bytes: number }[] = [];
   const missing: IpxeBinary[] = [];
   for (const name of IPXE_BINARIES) {
-    const bytes = await stat(join(await realpath(root).catch(() => root), name)).then((found) => (found.isFile() ? found.size : 0), () => 0);
+    const sizes = await Promise.all(roots.map((root) => sizeIn(root, name)));
+    const bytes = sizes.find((size) => size > 0) ?? 0;
     if (bytes > 0) present.push({ name, bytes });
     else if (!ONLY_FOR_ARM.includes(name)) missing.push(name);
   }
   return { present, missing };
 }
+
+const sizeIn = async (root: string, name: string): Promise<number> => stat(join(await realpath(root).catch(() => root), name)).then((found) => (found.isFile() ? found.size : 0), () => 0);
 
 /**
  * A stand-in that only the simulated node accepts: it lets the demo go the whole way on a machine without iPXE. Real firmware
