@@ -27,21 +27,20 @@ const unreadable = (why: string): TftpPacket => ({ kind: 'unreadable', why });
 
 export function readPacket(bytes: Buffer): TftpPacket {
   if (bytes.length < 4) return unreadable('shorter than any packet');
-  const body = bytes.subarray(2);
   switch (bytes.readUInt16BE(0)) {
     case OPCODE.rrq:
-      return readRequest('rrq', body);
+      return readRequest('rrq', bytes.subarray(2));
     case OPCODE.wrq:
-      return readRequest('wrq', body);
+      return readRequest('wrq', bytes.subarray(2));
     case OPCODE.data:
-      return { kind: 'data', block: body.readUInt16BE(0), data: body.subarray(2) };
+      return { kind: 'data', block: bytes.readUInt16BE(2), data: bytes.subarray(4) };
     case OPCODE.ack:
-      return { kind: 'ack', block: body.readUInt16BE(0) };
+      return { kind: 'ack', block: bytes.readUInt16BE(2) };
     case OPCODE.error:
       // Some clients leave the final NUL out, or the text; the code is what counts.
-      return { kind: 'error', code: body.readUInt16BE(0), text: readStrings(body.subarray(2), 1)[0] ?? '' };
+      return { kind: 'error', code: bytes.readUInt16BE(2), text: readStrings(bytes.subarray(4), 1)[0] ?? '' };
     case OPCODE.oack:
-      return { kind: 'oack', options: readOptions(readStrings(body, 2 * MOST_OPTIONS)) };
+      return { kind: 'oack', options: readOptions(readStrings(bytes.subarray(2), 2 * MOST_OPTIONS)) };
     default:
       return unreadable('unknown opcode');
   }

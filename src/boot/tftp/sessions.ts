@@ -7,6 +7,7 @@
  */
 import type { RemoteInfo, Socket } from 'node:dgram';
 import { bindUdp } from '../udp.js';
+import { createOutbox } from './outbox.js';
 import { errorPacket, readPacket, TFTP_ERROR, type TftpPacket } from './packet.js';
 
 export interface SessionDeps {
@@ -44,6 +45,8 @@ interface Shared {
 
 export function createSessions(): Sessions {
   const shared = new Set<Shared>();
+  let transfers = 0;
+  const outbox = createOutbox({ alone: () => transfers === 1 });
 
   function share(address: string): Shared {
     const clients = new Map<number, SessionDeps | null>();
@@ -78,16 +81,19 @@ export function createSessions(): Sessions {
       one.open++;
       const socket = await one.socket;
       let open = true;
+      transfers++;
       return {
-        // Without a callback nothing waits for the datagram and nothing throws: one that is lost is what the protocol is made for.
-        send: (packet) => {
-          if (open) socket.send(packet, client.port, client.address);
+        send(packet) {
+          if (open) outbox.put({ socket, packet, to: client });
         },
         close() {
           if (!open) return;
           open = false;
+          transfers--;
           one.clients.set(client.port, null);
           if (--one.open > 0) return;
+          // A refusal may be the last thing that was said on it.
+          outbox.flush();
           shared.delete(one);
           socket.close();
         },
