@@ -1,4 +1,6 @@
 /** From the receiver to the store and the system journal. */
+import type { ChildProcess, spawn } from 'node:child_process';
+import { EventEmitter } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -88,5 +90,20 @@ describe('the system journal', () => {
     await until(() => forwarder.stats().failed >= 2);
     await forwarder.close();
     expect(forwarder.stats()).toEqual({ sent: 0, failed: 2, dropped: 2 });
+  });
+
+  test.each<[string, () => ChildProcess]>([
+    ['gives a child without stdin, as it does when file descriptors run out', () => {
+      const child = Object.assign(new EventEmitter(), { stdin: undefined }) as unknown as ChildProcess;
+      process.nextTick(() => child.emit('error', new Error('spawn EMFILE')));
+      return child;
+    }],
+    ['throws', () => { throw new Error('no'); }],
+  ])('a start that %s is a failure, counted, and the role goes on', async (_what, make) => {
+    const forwarder = createJournalForwarder({ program: 'logger', log: silentLogger(), start: make as unknown as typeof spawn });
+    for (let n = 0; n < 2; n++) forwarder.take(line(String(n)));
+    await until(() => forwarder.stats().failed === 2);
+    await forwarder.close();
+    expect(forwarder.stats()).toEqual({ sent: 0, failed: 2, dropped: 0 });
   });
 });

@@ -20,6 +20,7 @@ export interface JournalForwarderDeps {
   readonly atOnce?: number;
   readonly waiting?: number;
   readonly limitMs?: number;
+  readonly start?: typeof spawn;
 }
 
 /** journald's text form: one `FIELD=value` a line, so a value holds no line break. */
@@ -31,7 +32,7 @@ export const journalEntry = (line: SyslogLine): string =>
     `HOOKOS_HOST=${oneLine(line.host)}`, ...(line.app === null ? [] : [`HOOKOS_PROGRAM=${oneLine(line.app)}`]), `HOOKOS_ADDRESS=${line.sender}`,
   ].map((field) => `${field}\n`).join('');
 
-export function createJournalForwarder({ program, log, atOnce = 4, waiting: mostWaiting = 1000, limitMs = 5000 }: JournalForwarderDeps): JournalForwarder {
+export function createJournalForwarder({ program, log, atOnce = 4, waiting: mostWaiting = 1000, limitMs = 5000, start = spawn }: JournalForwarderDeps): JournalForwarder {
   const waiting: SyslogLine[] = [];
   const running = new Set<Promise<void>>();
   const stats = { sent: 0, failed: 0, dropped: 0 };
@@ -45,7 +46,6 @@ export function createJournalForwarder({ program, log, atOnce = 4, waiting: most
 
   const send = (line: SyslogLine): Promise<void> =>
     new Promise((resolve) => {
-      const child = spawn(program, ['--journald'], { stdio: ['pipe', 'ignore', 'ignore'], timeout: limitMs, killSignal: 'SIGKILL' });
       let isOver = false;
       const over = (why: string | null): void => {
         if (isOver) return;
@@ -54,11 +54,16 @@ export function createJournalForwarder({ program, log, atOnce = 4, waiting: most
         else failed(why);
         resolve();
       };
-      child.once('error', (error) => over(error.message));
-      child.once('close', (code, signal) => over(code === 0 ? null : `ended with ${code ?? signal}`));
-      // It may end before it has read all: its exit says so.
-      child.stdin.on('error', () => undefined);
-      child.stdin.end(journalEntry(line));
+      try {
+        const child = start(program, ['--journald'], { stdio: ['pipe', 'ignore', 'ignore'], timeout: limitMs, killSignal: 'SIGKILL' });
+        child.once('error', (error) => over(error.message));
+        child.once('close', (code, signal) => over(code === 0 ? null : `ended with ${code ?? signal}`));
+        // It may end before it has read all: its exit says so. Out of file descriptors, Node gives a child without stdin, and the error later.
+        child.stdin?.on('error', () => undefined);
+        child.stdin?.end(journalEntry(line));
+      } catch (error) {
+        over((error as Error).message);
+      }
     });
 
   function next(): void {
