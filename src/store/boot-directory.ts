@@ -1,6 +1,6 @@
 /** The store, seen from the boot plane. */
 import { MetalflowError } from '../domain/errors.js';
-import type { LifecycleState } from '../domain/states.js';
+import { ENDED_STATES, type LifecycleState } from '../domain/states.js';
 import type { BootDirectory, BootSubject } from '../contracts/boot.js';
 import { runWorkflowId, SIGNALS } from '../contracts/messages.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
@@ -82,7 +82,10 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
   return {
     byMac: guarded(byMac),
     byAddress: guarded(async (address) => {
-      const rows = await db.selectFrom('device_address').select('device_id').where('address', '=', address).execute();
+      const rows = await db
+        .selectFrom('device_address').innerJoin('device', 'device.device_id', 'device_address.device_id').select('device.device_id')
+        // A device that ended has left its address to the next.
+        .where('address', '=', address).where('device.state', 'not in', [...ENDED_STATES]).execute();
       if (rows.length === 1) return subject(rows[0]!.device_id);
       // Two devices with one address: neither may be guessed.
       if (rows.length > 1) return null;

@@ -223,6 +223,12 @@ describe('who asks', () => {
     await bench.store.boot.rememberSender(MAC, '10.0.1.7');
     expect(await bench.store.boot.byAddress('10.0.1.7')).toBeNull();
   });
+
+  test('a retired device has left its address to the next', async () => {
+    await bench.store.devices.register(deviceOf({ id: '8', name: 'node-8', systemUuid: null, macs: ['02:01:48:aa:bb:08'] }), { state: 'active', adopted: true });
+    await bench.store.devices.setState('7', { state: 'retired', previousState: null, hold: null, because: 'gone' } as never);
+    expect(await bench.store.boot.byAddress('10.0.1.7')).toMatchObject({ deviceId: '8' });
+  });
   test('what its class allows without a run is what was read last', async () => {
     expect(await bench.store.attestation.findNode(MAC)).toMatchObject({ classAllowsUnproven: false });
     await bench.store.devices.register(deviceOf(), { state: 'planned', adopted: false }, { allowUnproven: true });
