@@ -27,8 +27,6 @@ export const BootSettings = z.strictObject({
   /** The agent plane's gRPC port as HookOS reads it. */
   grpcAuthority: HostPort,
   grpcTls: z.boolean().default(true),
-  /** Accept a certificate that the node cannot check; for a site that has none yet. */
-  grpcInsecureTls: z.boolean().default(false),
   syslogHost: Host.optional(),
   /** The agent's container image; HookOS does not start without one. */
   agentImage: z.string().max(300).regex(/^[A-Za-z0-9._:/@-]+$/, 'must be an image reference').optional(),

@@ -167,7 +167,7 @@ describe('settings', () => {
   test.each([
     ['a kernel outside the assets folder', { kernel: '../vmlinuz' }], ['an absolute kernel', { kernel: '/boot/vmlinuz' }], ['a mark nobody knows', { kernel: 'vmlinuz-{buildarch}' }], ['a kernel below a mark that leads up', { kernel: '{arch}/../x' }], ['a UKI among the class images', { uki: 'images/uki.efi' }], ['an argument of two lines', { extraArguments: ['a\nb'] }],
     ['an argument that is ours', { extraArguments: ['metalflow_url=http://evil'] }], ['an agent URL with a query', { agentUrl: 'https://h/?a=b' }], ['an agent URL of another scheme', { agentUrl: 'file:///x' }],
-    ['a syslog host with a space', { syslogHost: 'a b' }], ['a setting nobody knows', { kernell: 'x' }],
+    ['a syslog host with a space', { syslogHost: 'a b' }], ['a setting nobody knows', { kernell: 'x' }], ['the wish that nodes take any certificate', { grpcInsecureTls: true }],
   ])('refuse %s', (_, changes) => {
     expect(() => settings(changes)).toThrow();
   });

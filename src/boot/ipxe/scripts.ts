@@ -74,7 +74,8 @@ function kernelArguments(settings: BootSettings, mac: NodeMac): KernelArgument[]
     ...(settings.syslogHost ? [{ name: 'syslog_host', value: settings.syslogHost }] : []),
     { name: 'grpc_authority', value: settings.grpcAuthority },
     { name: 'tinkerbell_tls', value: yesOrNo(settings.grpcTls) },
-    { name: 'tinkerbell_insecure_tls', value: yesOrNo(settings.grpcInsecureTls) },
+    // HookOS reads it; a certificate that a node cannot check is never accepted.
+    { name: 'tinkerbell_insecure_tls', value: yesOrNo(false) },
     { name: 'worker_id', value: mac },
     { name: 'hw_addr', value: mac },
     { name: 'modules', value: 'loop,squashfs,sd-mod,usb-storage' },
