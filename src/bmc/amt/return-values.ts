@@ -47,4 +47,5 @@ export const METHODS = {
 } as const;
 export type MethodName = keyof typeof METHODS;
 
-export const returnValueRow = (method: MethodName, value: number): ReturnValueRow => METHODS[method][value] ?? row('refused', 'a value that no document names');
+/** The machine may have obeyed whoever answers in words that we do not know. */
+export const returnValueRow = (method: MethodName, value: number): ReturnValueRow => METHODS[method][value] ?? row('unknown', 'a value that no document names');
