@@ -1,4 +1,6 @@
 /** How ipmitool is run: what it is given, and how it is ended. Scripts stand in for it. */
+import { EventEmitter } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -61,4 +63,17 @@ test('one that is not there, or may not be run, is missing', async () => {
   expect(await run(join(folder, 'nothing'))).toEqual({ kind: 'missing' });
   await writeFile(join(folder, 'plain'), 'x');
   expect(await run(join(folder, 'plain'))).toEqual({ kind: 'missing' });
+});
+describe('one that this host cannot start was not started, and nothing is thrown', () => {
+  const emptyChild = (): ChildProcess => Object.assign(new EventEmitter(), { pid: undefined, kill: () => false }) as unknown as ChildProcess;
+  test.each<[string, () => ChildProcess]>([
+    ['when spawn throws', () => { throw Object.assign(new Error('spawn EMFILE'), { code: 'EMFILE' }); }],
+    ['when spawn gives a child without streams', () => {
+      const child = emptyChild();
+      process.nextTick(() => child.emit('error', Object.assign(new Error('spawn EMFILE'), { code: 'EMFILE' })));
+      return child;
+    }],
+  ])('%s', async (_name, start) => {
+    expect(await createProgram('ipmitool', start)({ args: [], password: 'hunter2', limitMs: 10_000, signal: new AbortController().signal })).toEqual({ kind: 'not-started', why: 'ipmitool could not be started: EMFILE' });
+  });
 });

@@ -73,6 +73,11 @@ describe('the words of a failure, for a read and for a power command', () => {
     const { bmc } = scripted(said('', 'Set Chassis Boot Parameter 4 failed: Insufficient privilege level\nSet Chassis Boot Parameter 5 failed: Insufficient privilege level\n', 0));
     expect(await bmc.bootOnceFromNetwork()).toMatchObject({ kind: 'refused', code: 'bmc_refused', details: { step: 'chassis bootdev pxe options=efiboot', meaning: expect.stringContaining('OPERATOR') } });
   });
+  test('not started by this host: nothing was sent', async () => {
+    const { bmc } = scripted({ kind: 'not-started', why: 'ipmitool could not be started: EMFILE' });
+    expect(await bmc.powerOff()).toEqual({ kind: 'not-sent', why: 'ipmitool could not be started: EMFILE' });
+    expect(await bmc.observePower()).toMatchObject({ kind: 'unknown', code: 'bmc_unreachable' });
+  });
   test('cut off by us: it may have been anywhere', async () => {
     const { bmc, calls } = scripted({ kind: 'cut-off', why: 'no end within 12000 ms', stdout: '', stderr: CHATTER });
     expect(await bmc.powerOff()).toEqual({ kind: 'unknown', why: 'no end within 12000 ms' });

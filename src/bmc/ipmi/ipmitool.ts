@@ -67,6 +67,7 @@ export function createIpmitool({ address, credentials, secret, run, cipherSuites
 
   function readEnd<T>(end: ProgramEnd, args: readonly string[], success: (stdout: string) => T | null): { outcome: Outcome<T>; row: WordsRow | null } {
     if (end.kind === 'missing') throw new MetalflowError('bmc_tool_missing', { program: 'ipmitool', package: 'ipmitool' });
+    if (end.kind === 'not-started') return { outcome: problem('bmc_unreachable', end.why, 'none', { address: shown }), row: null };
     const answer = success(end.stdout);
     if (answer !== null) return { outcome: ok(answer), row: null };
     // Cut off, it may have been anywhere.
