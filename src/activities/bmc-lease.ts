@@ -6,7 +6,7 @@
 import { MetalflowError } from '../domain/errors.js';
 import { REQUEST_SHARE_OF_LEASE } from '../domain/limits.js';
 import type { Bmc, BmcFactory, BmcIdentity, CommandResult } from '../contracts/bmc.js';
-import type { BmcAddress } from '../contracts/device.js';
+import { BMC_OWN_PORTS, type BmcAddress } from '../contracts/device.js';
 import type { BmcLeaseTerms, PowerStore } from '../contracts/store.js';
 import type { Clock } from './clock.js';
 import { cancellationSignal, heart, heartbeat, holderName } from './context.js';
@@ -38,6 +38,8 @@ export interface BmcLeasesDeps {
   readonly drawHolder?: () => string;
 }
 
+/** One BMC, however its address is spelt: the name of its lease. */
+export const bmcKey = (address: BmcAddress): string => (address.port && BMC_OWN_PORTS[address.type].includes(address.port) ? address.host : bmcName(address)).toLowerCase();
 export const bmcName = (address: BmcAddress): string => (address.port ? `${address.host}:${address.port}` : address.host || address.type);
 
 const LOOK_AGAIN_MS = 250;
@@ -121,7 +123,7 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
     return () => stop();
   }
 
-  const termsOf = (address: BmcAddress): BmcLeaseTerms => ({ bmc: bmcName(address), holder: drawHolder(), seconds: lockSeconds });
+  const termsOf = (address: BmcAddress): BmcLeaseTerms => ({ bmc: bmcKey(address), holder: drawHolder(), seconds: lockSeconds });
 
   return {
     async withBmc(address, work) {

@@ -8,6 +8,9 @@ export const BMC_TYPES = ['amt', 'redfish', 'ipmi', 'manual'] as const;
 /** What a one-time network boot starts with; `uefi-http` is Redfish's only. */
 export const BMC_BOOTS = ['pxe', 'uefi-http'] as const;
 
+/** Ports that mean the BMC itself, plain and over TLS: an address that names one is the same BMC as one that names none. */
+export const BMC_OWN_PORTS: { readonly [type in (typeof BMC_TYPES)[number]]: readonly number[] } = { amt: [16_992, 16_993], redfish: [443, 80], ipmi: [623], manual: [] };
+
 export const BmcAddress = z.object({
   type: z.enum(BMC_TYPES),
   /** IP address or host name; empty for `manual`. */

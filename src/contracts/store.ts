@@ -52,6 +52,8 @@ export interface DeviceStore {
   setState(deviceId: string, change: { state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest?: Request | null }): Promise<void>;
   setNetboxStatus(deviceId: string, status: NetboxStatus | string): Promise<void>;
   setPower(deviceId: string, power: PowerWord): Promise<void>;
+  /** Names of the devices whose BMC has one of these hosts. */
+  atBmc(hosts: readonly string[]): Promise<string[]>;
   approveUuid(deviceId: string, uuid: string, by: string): Promise<void>;
   /** Devices whose run is open, that are held, or that hold a lease: a lifecycle has to be running for each. */
   withOpenWork(): Promise<string[]>;
@@ -179,6 +181,15 @@ export interface PowerStore {
   unlock(bmc: string, holder: string): Promise<void>;
   /** When a power command last went to the BMC of this device; null when never. */
   lastChangeAt(deviceId: string): Promise<string | null>;
+}
+
+/** What a person's hand writes down before the wire. */
+export interface HandIntents {
+  /**
+   * Writes a person's command, outside of the runs, and renews the lease under which it goes out; both or neither. Its line in the journal is written with it. `run-open`: a run has been opened that
+   * may not be disturbed.
+   */
+  intendByHand(deviceId: string, intent: { id: string; command: string; text: string; by: string; duringRun: boolean }, lease: BmcLeaseTerms): Promise<{ kind: 'written' } | { kind: 'lease-lost' } | { kind: 'run-open'; run: number }>;
 }
 
 export interface Stores {

@@ -30,6 +30,7 @@ export const ERRORS = {
   bmc_is_another_machine: row('the BMC answers as UUID {found}, the device is {expected}', 409, 'resume', 'fix the BMC address or system_uuid in NetBox, then `resume`'),
   bmc_uuid_unreadable: row("the BMC does not say which machine it is, or the device's system_uuid is empty", 409, 'approve', 'check the wiring by hand, then `approve`; the approval is recorded'),
   bmc_run_open: row('{node} has an open run ({run}), which powers it itself', 409, 'none', '`metalflow node hold` or `cancel` first; or insist with --during-run and --reason'),
+  bmc_is_a_devices: row('{address} is the BMC of {node}', 409, 'none', 'name the device instead of the address: then its runs, its machine UUID and its journal count'),
   bmc_still_on: row('asked off, still reads {power}', 504, 'resume', 'power it off by hand (the run goes on when the BMC reads off), or `resume` to ask again'),
   bmc_still_off: row('asked on, still reads {power}', 504, 'resume', 'power it on by hand (the run goes on when the BMC reads on), or `resume` to ask again'),
   bmc_outcome_unknown: row('{command} was sent to the BMC and never answered; the power reads {power}', 504, 'resume', 'look at the machine, then `resume` to ask again'),

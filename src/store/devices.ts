@@ -3,7 +3,7 @@ import type { Failure } from '../domain/errors.js';
 import type { PowerWord } from '../domain/power.js';
 import type { Request, RunKind } from '../domain/runs.js';
 import { RUNNING_STATES, type LifecycleState } from '../domain/states.js';
-import type { Device } from '../contracts/device.js';
+import type { BmcAddress, Device } from '../contracts/device.js';
 import type { RunOutcome } from '../contracts/messages.js';
 import type { DeviceRecord, DeviceStore } from '../contracts/store.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
@@ -55,6 +55,11 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
     },
     async setPower(deviceId, power) {
       await keepPower(db, now(), deviceId, power);
+    },
+    async atBmc(hosts) {
+      const wanted = new Set(hosts.map((host) => host.toLowerCase()));
+      const rows = await db.selectFrom('device').select(['name', 'bmc']).where('bmc', 'is not', null).orderBy('name').execute();
+      return rows.filter(({ bmc }) => wanted.has((JSON.parse(bmc!) as BmcAddress).host.toLowerCase())).map(({ name }) => name);
     },
     approveUuid: (deviceId, uuid, by) =>
       lockedTransaction(db, deviceId, async (tx) => {

@@ -6,7 +6,7 @@ import type { MetadataDirectory } from '../contracts/metadata.js';
 import type { NetbootDevices } from '../contracts/dhcp.js';
 import type { HookLedger, NodeDirectory } from '../contracts/operator.js';
 import type { PowerWatchStore } from '../contracts/power-watch.js';
-import type { Stores } from '../contracts/store.js';
+import type { HandIntents, PowerStore, Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { createAttestationDesk } from './attestation-desk.js';
@@ -35,6 +35,7 @@ export { openDatabase, type Db } from './database.js';
 export type { Outbox, OutboxMessage, OutboxRow } from './outbox.js';
 
 export interface Store extends Stores {
+  readonly power: PowerStore & HandIntents;
   readonly outbox: Outbox;
   readonly powerWatch: PowerWatchStore;
   readonly boot: BootDirectory;

@@ -1,10 +1,14 @@
 /** Power intents (written before the wire) and the lease on one BMC. */
 import type { CommandResult } from '../contracts/bmc.js';
-import type { BmcLeaseTerms, PowerStore } from '../contracts/store.js';
+import type { BmcLeaseTerms, HandIntents, PowerStore } from '../contracts/store.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
 import { assertHeld } from './fence.js';
+import { appendJournal } from './journal.js';
 
-export function createPowerStore({ db, now }: { db: Db; now: () => Date }): PowerStore {
+/** Runs are counted from 1. */
+const BETWEEN_RUNS = 0;
+
+export function createPowerStore({ db, now }: { db: Db; now: () => Date }): PowerStore & HandIntents {
   return {
     intend: (ref, intent, lease) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
@@ -17,6 +21,16 @@ export function createPowerStore({ db, now }: { db: Db; now: () => Date }): Powe
           .values({ id: intent.id, device_id: ref.deviceId, run: ref.run, command: intent.command, written_at: now().toISOString(), answered_at: null, answer: null })
           .execute();
         return { kind: 'first' };
+      }),
+    intendByHand: (deviceId, { id, command, text, by, duringRun }, lease) =>
+      lockedTransaction(db, deviceId, async (tx) => {
+        const device = await tx.selectFrom('device').select('open_run').where('device_id', '=', deviceId).executeTakeFirst();
+        const run = device?.open_run ?? null;
+        if (run !== null && !duringRun) return { kind: 'run-open', run };
+        if (!(await takeLease(tx, now(), lease))) return { kind: 'lease-lost' };
+        await tx.insertInto('power_intent').values({ id, device_id: deviceId, run: run ?? BETWEEN_RUNS, command, written_at: now().toISOString(), answered_at: null, answer: null }).execute();
+        await appendJournal(tx, now(), { deviceId, run, kind: 'power', text, by });
+        return { kind: 'written' };
       }),
     async answered(id, answer) {
       await db.updateTable('power_intent').set({ answered_at: now().toISOString(), answer: JSON.stringify(answer) }).where('id', '=', id).execute();

@@ -41,7 +41,7 @@ beforeEach(async () => {
     name: `node-${amt.port}`, status: 'active', site: 'lab', oobIp: '127.0.0.1/8', bmcPort: amt.port,
     customFields: { bmc_type: 'amt', node_class: 'talos', system_uuid: UUID }, interfaces: [{ name: 'eth0', mac: `02:00:00:00:${(amt.port >> 8).toString(16).padStart(2, '0')}:${(amt.port & 255).toString(16).padStart(2, '0')}`, addresses: ['192.0.2.7/24'] }],
   });
-  await store.devices.register(deviceOf({ id: deviceId, name: `node-${amt.port}`, macs: [], addresses: [] }), { state: 'active', adopted: true });
+  await store.devices.register(deviceOf({ id: deviceId, name: `node-${amt.port}`, macs: [], addresses: [], bmc: { type: 'amt', host: '127.0.0.1', port: amt.port } }), { state: 'active', adopted: true });
 });
 afterEach(() => amt.close());
 afterAll(async () => {
@@ -86,13 +86,16 @@ describe('on and off', () => {
     expect(sent()).toEqual({});
   });
 
-  test('one command is sent, and the end is seen; who did it is in both journals', async () => {
+  test('one command is sent, and the end is seen; who asked is written before the wire, and what was seen after', async () => {
     await amt.setFaults({ lagReads: 2 });
     const { code, out, err } = await bmc('off', name(), '--as', 'ada', '--reason', 'fan');
     expect([code, out, sent()]).toEqual([0, `${name()} reads off\n`, { 8: 1 }]);
     expect(err).toContain('asked off; reads on');
-    expect((await store.nodes.journal(deviceId, 5))[0]).toMatchObject({ kind: 'power', by: 'ada', text: "power off by ada's hand (metalflow bmc off): fan" });
-    expect(netbox.journal(deviceId).map(({ comments }) => comments)).toContainEqual(expect.stringContaining("power off by ada's hand"));
+    const journal = (await store.nodes.journal(deviceId, 5)).map(({ kind, by, text: line }) => [kind, by, line]);
+    expect(journal.slice(0, 2)).toEqual([['power', 'ada', "power off seen by ada's hand (metalflow bmc off): fan"], ['power', 'ada', "power off asked by ada's hand (metalflow bmc off): fan"]]);
+    expect(netbox.journal(deviceId).map(({ comments }) => comments)).toContainEqual(expect.stringContaining("power off seen by ada's hand"));
+    // So that the silence of an AMT after it is settling to whoever looks next.
+    expect(await store.power.lastChangeAt(deviceId)).not.toBeNull();
     expect((await store.nodes.find(deviceId))!.power).toBe('off');
   });
 
@@ -106,7 +109,7 @@ describe('on and off', () => {
     await amt.setFaults({ neverOff: true });
     const { code, err } = await bmc('off', name());
     expect([code, err]).toEqual([1, expect.stringMatching(/bmc_still_on: /)]);
-    expect((await store.nodes.journal(deviceId, 5))[0]!.text).toMatch(/^power off asked for, and bmc_still_on/);
+    expect((await store.nodes.journal(deviceId, 5))[0]!.text).toMatch(/^power off ended with bmc_still_on/);
   });
 });
 
@@ -118,6 +121,24 @@ test('pxe arms one boot and powers nothing; with --reboot it goes off and on', a
 });
 
 describe('what is refused sends nothing', () => {
+  test("the address of a device's BMC, by number or by name: a device has runs, a machine and a journal", async () => {
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const said = await bmc('off', host, '--type', 'amt', '--port', String(amt.port), '--json');
+      expect([said.code, JSON.parse(said.out).error.code, sent()]).toEqual([1, 'bmc_is_a_devices', {}]);
+    }
+  });
+
+  test('a run that is opened while the person waits for the BMC', async () => {
+    const key = `127.0.0.1:${amt.port}`;
+    expect(await store.power.lock(key, 'a worker', 60)).toBe(true);
+    const waiting = bmc('off', name(), '--json');
+    await store.runs.open(deviceId, 'wipe', { asked: { how: 'netbox' }, intake: null });
+    await store.power.unlock(key, 'a worker');
+    const said = await waiting;
+    expect([said.code, JSON.parse(said.out).error.code, sent()]).toEqual([1, 'bmc_run_open', {}]);
+  });
+
+
   test.each([
     ['another machine behind the address', async () => { await amt.setFaults({ otherUuid: '4c4c4544-9999-4000-8000-000000000001' }); }, ['off'], 'bmc_is_another_machine'],
     ['an open run', async () => { await store.runs.open(deviceId, 'wipe', { asked: { how: 'netbox' }, intake: null }); }, ['off'], 'bmc_run_open'],
@@ -139,10 +160,11 @@ describe('what is refused sends nothing', () => {
   });
 
   test('a web page is no BMC', async () => {
+    // Of no device: 127.0.0.9 is this machine too.
     const web = createServer((_, response) => response.end('<!DOCTYPE html><p>hello'));
-    await new Promise<void>((resolve) => void web.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => void web.listen(0, '127.0.0.9', resolve));
     try {
-      const said = await bmc('off', '127.0.0.1', '--type', 'amt', '--port', String((web.address() as AddressInfo).port), '--json');
+      const said = await bmc('off', '127.0.0.9', '--type', 'amt', '--port', String((web.address() as AddressInfo).port), '--json');
       expect([said.code, JSON.parse(said.out).error.code]).toEqual([1, 'bmc_answer_invalid']);
     } finally {
       web.closeAllConnections();
