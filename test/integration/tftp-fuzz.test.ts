@@ -14,9 +14,13 @@ const FILE = patterned(300_000);
 
 /** What the kernel holds and has thrown away for the server's socket (/proc/net/udp). */
 function kernelOf(port: number): { waiting: number; dropped: number } {
-  const row = readFileSync('/proc/net/udp', 'utf8').split('\n').map((line) => line.trim().split(/\s+/)).find((words) => words[1]?.endsWith(`:${port.toString(16).toUpperCase().padStart(4, '0')}`));
-  if (!row) throw new Error(`no UDP socket on port ${port}`);
-  return { waiting: parseInt(row[4]!.split(':')[1]!, 16), dropped: Number(row.at(-1)) };
+  const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  // The file is read in pieces, and a row can slip between two of them while sockets come and go.
+  for (let tries = 0; tries < 50; tries++) {
+    const row = readFileSync('/proc/net/udp', 'utf8').split('\n').map((line) => line.trim().split(/\s+/)).find((words) => words[1]?.endsWith(end));
+    if (row) return { waiting: parseInt(row[4]!.split(':')[1]!, 16), dropped: Number(row.at(-1)) };
+  }
+  throw new Error(`no UDP socket on port ${port}`);
 }
 async function drained(port: number): Promise<void> {
   const deadline = Date.now() + 10_000;
