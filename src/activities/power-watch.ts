@@ -48,7 +48,7 @@ export function createPowerWatchActivities({ bmc: factory, stores, temporal, loc
       return { power, ...(await stores.powerWatch.saw(node.deviceId, power)) };
     });
     if (news === 'busy') return 'busy';
-    if (news.driftChanged) log[news.drift ? 'warn' : 'info']({ device: node.deviceId, node: node.name, reads: news.power, drift: news.drift }, news.drift ? 'power drift' : 'the power fits again');
+    if (news.driftChanged) log[news.drift ? 'warn' : 'info']({ device: node.deviceId, node: node.name, reads: news.power, drift: news.drift }, news.drift ? 'power drift' : 'the power drift is over');
     if (news.tell) {
       // A lifecycle that has ended wants to hear nothing; a new one reads the store.
       await temporal.signal(lifecycleId(node.deviceId), SIGNALS.powerSeen.name, { power: news.tell });

@@ -34,12 +34,13 @@ export interface PowerDrift {
   readonly reads: 'on' | 'off' | 'sleeping';
 }
 
-export type PowerVerdict = { readonly kind: 'fits' } | { readonly kind: 'drift'; readonly drift: PowerDrift } | { readonly kind: 'says-nothing' };
+/** `no-expectation`: any power fits the state, so nothing is said of what was read. */
+export type PowerVerdict = { readonly kind: 'fits' } | { readonly kind: 'no-expectation' } | { readonly kind: 'drift'; readonly drift: PowerDrift } | { readonly kind: 'says-nothing' };
 
 /** Does this reading fit the state? Silence says nothing, neither way. */
 export function judgePower(state: LifecycleState, power: PowerWord): PowerVerdict {
   const { expects: expected } = EXPECTED_POWER[state] as ExpectationRow;
-  if (expected === null) return { kind: 'fits' };
+  if (expected === null) return { kind: 'no-expectation' };
   if (power === 'unknown' || power === 'settling') return { kind: 'says-nothing' };
   return power === expected ? { kind: 'fits' } : { kind: 'drift', drift: { state, expected, reads: power } };
 }

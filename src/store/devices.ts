@@ -9,7 +9,7 @@ import type { DeviceRecord, DeviceStore } from '../contracts/store.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
 import { epochForNewDevice } from './installation.js';
 import { appendJournal } from './journal.js';
-import { keepPower } from './power-watch.js';
+import { keepPowerOfRun } from './power-watch.js';
 
 const MARK_DEVICE = 'netbox-reconcile';
 
@@ -54,7 +54,7 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
       await db.updateTable('device').set({ netbox_status: status }).where('device_id', '=', deviceId).execute();
     },
     async setPower(deviceId, power) {
-      await keepPower(db, now(), deviceId, power);
+      await keepPowerOfRun(db, now(), deviceId, power);
     },
     async atBmc(hosts) {
       const wanted = new Set(hosts.map((host) => host.toLowerCase()));

@@ -7,8 +7,10 @@ import type { PowerWatchStore } from '../contracts/power-watch.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
 import { appendJournal } from './journal.js';
 
-/** A person works on the one, and the other is no longer ours. */
-const UNWATCHED: readonly LifecycleState[] = ['maintenance', 'withdrawn'];
+/** A person works on the first, the BMC of the second was said to be gone, and the third is no longer ours. */
+const UNWATCHED: readonly LifecycleState[] = ['maintenance', 'retired-unproven', 'withdrawn'];
+/** A node that is retired is looked at for so long: somebody may power it on again. Then it may be scrapped, and a dead BMC holds a walk up. */
+const RETIRED_WATCH_MS = 24 * 3600 * 1000;
 
 const addressOf = (bmc: string | null): BmcAddress | null => (bmc === null ? null : (JSON.parse(bmc) as BmcAddress));
 const storedDrift = (json: string | null): PowerDrift | null => (json === null ? null : (JSON.parse(json) as PowerDrift));
@@ -21,7 +23,8 @@ export function driftOf(row: { readonly state: string; readonly power_drift: str
 export function createPowerWatchStore({ db, now }: { db: Db; now: () => Date }): PowerWatchStore {
   return {
     async nodes(site) {
-      const rows = await db.selectFrom('device').selectAll().where('site', '=', site).where('bmc', 'is not', null).where('state', 'not in', [...UNWATCHED]).orderBy('power_at').execute();
+      const rows = await db.selectFrom('device').selectAll().where('site', '=', site).where('bmc', 'is not', null).where('state', 'not in', [...UNWATCHED])
+        .where((eb) => eb.or([eb('state', '!=', 'retired'), eb('state_since', '>=', new Date(now().getTime() - RETIRED_WATCH_MS).toISOString())])).orderBy('power_at').execute();
       return rows.flatMap((row) => {
         const bmc = addressOf(row.bmc);
         return bmc && bmc.type !== 'manual' ? [{ deviceId: row.device_id, name: row.name, bmc, systemUuid: row.system_uuid, power: row.power as PowerWord }] : [];
@@ -40,7 +43,7 @@ export function createPowerWatchStore({ db, now }: { db: Db; now: () => Date }):
         const driftChanged = !isSameDrift(before, drift);
         if (driftChanged) {
           await tx.updateTable('device').set({ power_drift: drift && JSON.stringify(drift) }).where('device_id', '=', deviceId).execute();
-          await appendJournal(tx, now(), { deviceId, run: null, kind: 'power', text: drift ? driftText(drift) : `the power fits again: ${state}, and the BMC reads ${power}` });
+          await appendJournal(tx, now(), { deviceId, run: null, kind: 'power', text: drift ? driftText(drift) : verdict.kind === 'fits' ? `the power fits again: ${state}, and the BMC reads ${power}` : `the power drift is over: nothing is expected of a node that is ${state} (${EXPECTED_POWER[state].because})` });
         }
         // An AMT that settles has news in a moment.
         return { tell: power === 'settling' || power === row.power_told ? null : power, drift, driftChanged };
@@ -81,6 +84,12 @@ export function createPowerWatchStore({ db, now }: { db: Db; now: () => Date }):
 export async function keepPower(db: Db | Tx, at: Date, deviceId: string, power: PowerWord): Promise<void> {
   const answered = power !== 'unknown' && power !== 'settling';
   await db.updateTable('device').set({ power, power_at: at.toISOString(), ...(answered && { bmc_seen_at: at.toISOString() }) }).where('device_id', '=', deviceId).execute();
+}
+
+/** The same of a run's reading. The lifecycle takes its power from the row when the run ends, so what the watch told it before counts no more. */
+export async function keepPowerOfRun(db: Db | Tx, at: Date, deviceId: string, power: PowerWord): Promise<void> {
+  await keepPower(db, at, deviceId, power);
+  await db.updateTable('device').set({ power_told: null }).where('device_id', '=', deviceId).where('power_told', '!=', power).execute();
 }
 
 const driftText = ({ state, expected, reads }: PowerDrift): string => `power drift: ${state} should be ${expected} (${EXPECTED_POWER[state].because}), and the BMC reads ${reads}; nothing was commanded`;

@@ -3,12 +3,12 @@ import { EXPECTED_POWER, isSameDrift, judgePower } from '../../src/domain/power-
 import { POWER_WORDS, type PowerWord } from '../../src/domain/power.js';
 import { LIFECYCLE_STATES, RUNNING_STATES, WAITING_STATES, type LifecycleState } from '../../src/domain/states.js';
 
-test.each<[LifecycleState, PowerWord, 'fits' | 'drift' | 'says-nothing']>([
+test.each<[LifecycleState, PowerWord, 'fits' | 'drift' | 'no-expectation' | 'says-nothing']>([
   ['active', 'on', 'fits'], ['active', 'off', 'drift'], ['active', 'sleeping', 'drift'],
   ['available', 'off', 'fits'], ['available', 'on', 'drift'],
   ['retired', 'off', 'fits'], ['retired', 'on', 'drift'], ['retired', 'sleeping', 'drift'],
   ['retired-unproven', 'on', 'drift'],
-  ['planned', 'on', 'fits'], ['failed', 'off', 'fits'],
+  ['planned', 'on', 'no-expectation'], ['failed', 'off', 'no-expectation'], ['withdrawn', 'unknown', 'no-expectation'],
 ])('a node that is %s and reads %s: %s', (state, power, verdict) => {
   expect(judgePower(state, power).kind).toBe(verdict);
 });
@@ -16,7 +16,7 @@ test.each<PowerWord>(['unknown', 'settling'])('%s is no drift, and the end of no
   for (const state of ['active', 'available', 'retired'] as const) expect(judgePower(state, power)).toEqual({ kind: 'says-nothing' });
 });
 test('whoever owns the power, a run or a person, finds no drift', () => {
-  for (const state of [...RUNNING_STATES, ...WAITING_STATES]) for (const power of POWER_WORDS) expect(judgePower(state, power)).toEqual({ kind: 'fits' });
+  for (const state of [...RUNNING_STATES, ...WAITING_STATES]) for (const power of POWER_WORDS) expect(judgePower(state, power)).toEqual({ kind: 'no-expectation' });
 });
 test('every state says why it expects what it expects', () => {
   expect(Object.keys(EXPECTED_POWER).sort()).toEqual([...LIFECYCLE_STATES].sort());

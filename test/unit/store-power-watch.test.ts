@@ -23,10 +23,20 @@ describe('which nodes are watched', () => {
       expect.objectContaining({ deviceId: '7', power: 'on' }),
     ]);
   });
-  test.each<[LifecycleState, number]>([['maintenance', 0], ['withdrawn', 0], ['active', 1], ['retired', 1], ['provisioning', 1]])('a node that is %s: %i', async (state, count) => {
+  test.each<[LifecycleState, number]>([['maintenance', 0], ['withdrawn', 0], ['retired-unproven', 0], ['active', 1], ['retired', 1], ['provisioning', 1]])('a node that is %s: %i', async (state, count) => {
     await be(state);
     expect(await watch().nodes('lab')).toHaveLength(count);
   });
+});
+
+test('a node that is retired is watched for a day, and one that is active for ever', async () => {
+  await bench.declare({ id: '8', name: 'node-8', macs: [], addresses: [], bmc: { type: 'amt', host: '10.0.0.8' } }, 'active');
+  await be('retired');
+  const watched = async (): Promise<string[]> => (await watch().nodes('lab')).map(({ deviceId }) => deviceId).sort();
+  bench.pass(24 * 3600);
+  expect(await watched()).toEqual(['7', '8']);
+  bench.pass(1);
+  expect(await watched()).toEqual(['8']);
 });
 
 describe('a reading', () => {
@@ -49,6 +59,14 @@ describe('a reading', () => {
     expect((await watch().saw('7', 'settling')).tell).toBeNull();
     expect((await watch().saw('7', 'unknown')).tell).toBe('unknown');
   });
+  test('of a run makes what the lifecycle was told before count no more, unless it is the same', async () => {
+    await watch().saw('7', 'on');
+    await watch().told('7', 'on');
+    await bench.store.devices.setPower('7', 'on');
+    expect((await watch().saw('7', 'on')).tell).toBeNull();
+    await bench.store.devices.setPower('7', 'off');
+    expect((await watch().saw('7', 'on')).tell).toBe('on');
+  });
   test('of a device that is gone is nothing', async () => {
     expect(await watch().saw('99', 'on')).toEqual({ tell: null, drift: null, driftChanged: false });
   });
@@ -61,6 +79,12 @@ describe('drift', () => {
     for (const power of ['on', 'off', 'off', 'unknown', 'off', 'on', 'on'] as const) kinds.push((await watch().saw('7', power)).driftChanged);
     expect(kinds).toEqual([false, true, false, false, false, true, false]);
     expect(await powerLines()).toEqual(['power drift: active should be on (its system runs), and the BMC reads off; nothing was commanded', 'the power fits again: active, and the BMC reads on']);
+  });
+  test('ends in a state of which nothing is expected, and the journal does not say that the power fits', async () => {
+    await watch().saw('7', 'off');
+    await be('failed');
+    expect(await watch().saw('7', 'unknown')).toMatchObject({ drift: null, driftChanged: true });
+    expect((await powerLines()).at(-1)).toBe('the power drift is over: nothing is expected of a node that is failed (its run left it as it was)');
   });
   test('is shown while the node is in the state it was judged in', async () => {
     await watch().saw('7', 'off');
