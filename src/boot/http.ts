@@ -160,7 +160,7 @@ export function createBootPlane({ gate, directory, settings, assetsDir, binaries
   async function recordSeen(bootAttempt: string): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await within(STORE_MS, () => directory.recordBootSeen(bootAttempt));
+        return await within(STORE_MS, (signal) => directory.recordBootSeen(bootAttempt, signal));
       } catch (error) {
         if (attempt === RECORD_TRIES) throw error;
         await setTimeout(RECORD_AGAIN_MS);
@@ -171,7 +171,7 @@ export function createBootPlane({ gate, directory, settings, assetsDir, binaries
   /** Only a device we know: a stranger must not fill the store with addresses, but no longer speaks as who had this one before. */
   async function remember(mac: string, sender: string, { subject, why }: BootDecision): Promise<void> {
     try {
-      if (subject) await within(STORE_MS, () => directory.rememberSender(mac, sender));
+      if (subject) await within(STORE_MS, (signal) => directory.rememberSender(mac, sender, signal));
       else if (why === UNKNOWN_DEVICE) await within(STORE_MS, () => directory.forgetSender(sender));
     } catch (error) {
       // The boot goes on: only requests without a MAC need the address.

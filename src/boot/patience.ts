@@ -18,16 +18,22 @@ export const realTimers: Timers = {
 };
 
 /**
- * The answer of `ask`, when it comes within `ms`. `ask` may throw at once or reject.
+ * The answer of `ask`, when it comes within `ms`. `ask` may throw at once or reject; its signal is aborted when nobody waits for it
+ * any more.
  * @throws store_unavailable when it does not come in time, else what `ask` throws
  */
-export async function within<T>(ms: number, ask: () => Promise<T>, timers: Pick<Timers, 'after'> = realTimers): Promise<T> {
+export async function within<T>(ms: number, ask: (signal: AbortSignal) => Promise<T>, timers: Pick<Timers, 'after'> = realTimers): Promise<T> {
+  const gaveUp = new AbortController();
   let cancel = (): void => {};
   const late = new Promise<never>((_, reject) => {
-    cancel = timers.after(ms, () => reject(new MetalflowError('store_unavailable', { why: `no answer within ${ms} ms` })));
+    cancel = timers.after(ms, () => {
+      const error = new MetalflowError('store_unavailable', { why: `no answer within ${ms} ms` });
+      gaveUp.abort(error);
+      reject(error);
+    });
   });
   try {
-    return await Promise.race([ask(), late]);
+    return await Promise.race([ask(gaveUp.signal), late]);
   } finally {
     cancel();
   }

@@ -31,12 +31,18 @@ export interface BootDirectory {
   byMac(mac: string): Promise<BootSubject | null>;
   /** NetBox's address of an interface, or the address of the last request that named a MAC. IPv4 text, no `::ffff:`. */
   byAddress(address: string): Promise<BootSubject | null>;
-  /** Remembers which MAC spoke from an address: of a declared MAC its newest address, so there are never more rows than declared MACs. */
-  rememberSender(mac: string, address: string): Promise<void>;
+  /**
+   * Remembers which MAC spoke from an address: of a declared MAC its newest address, so there are never more rows than declared MACs.
+   * @param signal aborted: nobody waits for it any more, and what is not written yet never is
+   */
+  rememberSender(mac: string, address: string, signal?: AbortSignal): Promise<void>;
   /** A MAC that nobody declared speaks from the address: whoever spoke from it before does so no more. */
   forgetSender(address: string): Promise<void>;
-  /** Records that the gate served this attempt its script; the first time only, it becomes a `boot-seen` in the outbox. */
-  recordBootSeen(bootAttempt: string): Promise<void>;
+  /**
+   * Records that the gate served this attempt its script; the first time only, it becomes a `boot-seen` in the outbox.
+   * @param signal aborted: the node was given its disk instead, and what is not written yet never is
+   */
+  recordBootSeen(bootAttempt: string, signal?: AbortSignal): Promise<void>;
 }
 
 /** An offer is the boot file's name in an answer of the proxy DHCP. */

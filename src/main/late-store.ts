@@ -40,9 +40,9 @@ export function openStoreLate({ open, log, now = Date.now }: { open: () => Promi
     boot: {
       byMac: async (mac) => (await store()).boot.byMac(mac),
       byAddress: async (address) => (await store()).boot.byAddress(address),
-      rememberSender: async (mac, address) => (await store()).boot.rememberSender(mac, address),
+      rememberSender: async (mac, address, signal) => (await store()).boot.rememberSender(mac, address, signal),
       forgetSender: async (address) => (await store()).boot.forgetSender(address),
-      recordBootSeen: async (bootAttempt) => (await store()).boot.recordBootSeen(bootAttempt),
+      recordBootSeen: async (bootAttempt, signal) => (await store()).boot.recordBootSeen(bootAttempt, signal),
     },
     logs: { keep: async (lines) => (await store()).logs.keep(lines) },
     nodes: { ping: async () => (await store()).nodes.ping() },

@@ -63,13 +63,16 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
     });
   });
 
-  const bootSeen = gathered<string>(async (ids) => {
-    const attempts = await db.selectFrom('boot_attempt').select(['id', 'device_id', 'run']).where('id', 'in', [...ids]).where('boot_seen_at', 'is', null).orderBy('device_id').execute();
+  const bootSeen = gathered<{ readonly id: string; readonly signal: AbortSignal | undefined }>(async (asked) => {
+    const wanted = (): Set<string> => new Set(asked.filter(({ signal }) => !signal?.aborted).map(({ id }) => id));
+    const attempts = await db.selectFrom('boot_attempt').select(['id', 'device_id', 'run']).where('id', 'in', [...wanted()]).where('boot_seen_at', 'is', null).orderBy('device_id').execute();
     if (attempts.length === 0) return;
     await db.transaction().execute(async (tx) => {
       // As lockedTransaction does, for all of them, in one order for everybody.
       for (const { device_id } of attempts) await lockDevice(tx, device_id);
-      for (const { id, device_id, run } of attempts) {
+      // A lock may have taken longer than who asked could wait: that node was given its disk, and no run may hear otherwise.
+      const still = wanted();
+      for (const { id, device_id, run } of attempts.filter(({ id }) => still.has(id))) {
         const seen = await tx.updateTable('boot_attempt').set({ boot_seen_at: now().toISOString() }).where('id', '=', id).where('boot_seen_at', 'is', null).where('closed_at', 'is', null).executeTakeFirst();
         if (seen.numUpdatedRows === 0n) continue;
         await post(tx, now(), { kind: 'signal-run', workflowId: runWorkflowId(device_id, run), name: SIGNALS.bootSeen.name, payload: { bootAttempt: id } });
@@ -93,14 +96,14 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
       const found = sender ? await byMac(sender.mac) : null;
       return found && (await isEarlierBoot(sender!.at, found)) ? { ...found, byEarlierBoot: true } : found;
     }),
-    rememberSender: guarded((mac, address) => remember({ mac, address })),
+    rememberSender: guarded((mac, address, signal) => remember({ mac, address }, signal)),
     forgetSender: guarded(async (address) => {
       // Looked for first: a stranger that asks again and again must not keep the store writing.
       const held = await db.selectFrom('sender').select('mac').where('address', '=', address).executeTakeFirst();
       if (held) await db.deleteFrom('sender').where('address', '=', address).execute();
     }),
-    recordBootSeen: guarded(async (bootAttempt) => {
-      await bootSeen(bootAttempt);
+    recordBootSeen: guarded(async (bootAttempt, signal) => {
+      await bootSeen({ id: bootAttempt, signal }, signal);
       crash('boot-seen-before-answer');
       woken();
     }),

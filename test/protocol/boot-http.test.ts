@@ -75,6 +75,14 @@ describe('the script of a node', () => {
     expect([...directory.addresses]).toEqual([['10.0.0.5', MAC]]);
   });
 
+  test('is recorded for as long as the node is waited for, and no longer', async () => {
+    const signals: (AbortSignal | undefined)[] = [];
+    directory.recordBootSeen = async (_attempt, signal) => void signals.push(signal);
+    directory.rememberSender = async (_mac, _address, signal) => void signals.push(signal);
+    await plane().ask(scriptOf(MAC));
+    expect(signals).toEqual([expect.any(AbortSignal), expect.any(AbortSignal)]);
+  });
+
   test('by sender alone is found once the sender has named its MAC', async () => {
     const server = plane();
     expect((await server.ask('/auto.ipxe', { from: '10.0.0.5' })).body).toBe(DISK);

@@ -171,6 +171,16 @@ describe('the boot file', () => {
     expect(await bench.mail()).toEqual([{ kind: 'signal-run', workflowId: ref.workflowId, name: 'bootSeen', payload: { bootAttempt } }]);
     expect(await bench.store.attempts.bootSeen(ref, bootAttempt)).toBe(true);
   });
+  test('that was given up before it was written is no boot: the node was given its disk', async () => {
+    const ref = await bench.begin();
+    const { bootAttempt } = await bench.store.attempts.open(ref);
+    const impatient = new AbortController();
+    const recording = bench.store.boot.recordBootSeen(bootAttempt, impatient.signal);
+    impatient.abort(new Error('gave up'));
+    await recording;
+    expect(await bench.mail()).toEqual([]);
+    expect(await bench.store.attempts.bootSeen(ref, bootAttempt)).toBe(false);
+  });
   test('of a closed attempt, or of one that nobody opened, is no boot', async () => {
     const ref = await bench.begin();
     const { bootAttempt } = await bench.store.attempts.open(ref);

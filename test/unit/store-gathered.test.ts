@@ -1,20 +1,20 @@
 /** Many small writes as few commits. */
 import { gathered } from '../../src/store/gathered.js';
 
-function gate(): { readonly writes: number[][]; readonly give: (item: number) => Promise<void>; let(error?: Error): void } {
+function gate(): { readonly writes: number[][]; readonly give: (item: number, signal?: AbortSignal) => Promise<void>; let(error?: Error): void } {
   const writes: number[][] = [];
   const open: ((error?: Error) => void)[] = [];
   const give = gathered<number>((items) => {
     writes.push([...items]);
     return new Promise((resolve, reject) => open.push((error) => (error ? reject(error) : resolve())));
-  }, 3);
+  }, 3, 4);
   return { writes, give, let: (error) => open.shift()!(error) };
 }
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('a lone item is written at once; what comes meanwhile goes together, so many at most', async () => {
   const { writes, give, let: letGo } = gate();
-  const given = [1, 2, 3, 4, 5].map(give);
+  const given = [1, 2, 3, 4, 5].map((item) => give(item));
   expect(writes).toEqual([[1]]);
   letGo();
   await given[0];
@@ -33,4 +33,34 @@ test('a write that fails is told to those who gave to it, and to nobody else', a
   await expect(first).rejects.toThrow('disk full');
   letGo();
   await expect(second).resolves.toBeUndefined();
+});
+
+test('what its giver has withdrawn is not written, and neither what was given up before it was given', async () => {
+  const { writes, give, let: letGo } = gate();
+  const impatient = new AbortController();
+  const given = [give(1), give(2, impatient.signal), give(3)];
+  impatient.abort(new Error('gave up'));
+  await expect(give(4, impatient.signal)).rejects.toThrow('gave up');
+  letGo();
+  await expect(given[1]).rejects.toThrow('gave up');
+  letGo();
+  await Promise.all([given[0], given[2]]);
+  expect(writes).toEqual([[1], [3]]);
+});
+
+test('only so many wait: the next is told that the store is behind, and withdrawn ones make room', async () => {
+  const { writes, give, let: letGo } = gate();
+  const impatient = new AbortController();
+  const given = [give(1), ...[2, 3, 4].map((item) => give(item))];
+  const withdrawn = give(5, impatient.signal);
+  await expect(give(6)).rejects.toMatchObject({ code: 'store_unavailable' });
+  impatient.abort(new Error('gave up'));
+  given.push(give(7));
+  await expect(withdrawn).rejects.toThrow('gave up');
+  for (let n = 0; n < 3; n++) {
+    letGo();
+    await settled();
+  }
+  await Promise.all(given);
+  expect(writes).toEqual([[1], [2, 3, 4], [7]]);
 });
