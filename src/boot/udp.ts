@@ -2,6 +2,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { addressText, type ListenerState } from '../telemetry/listening.js';
 import type { Logger } from '../telemetry/log.js';
 
 /**
@@ -52,6 +53,8 @@ export interface UdpListener {
   readonly port: number;
   /** The addresses it listens on now. */
   addresses(): string[];
+  /** Now: `failed` while an address it listened on is lost, and until that is listened on again or has left the host. */
+  state(): ListenerState;
   close(): Promise<void>;
 }
 
@@ -64,7 +67,7 @@ export interface UdpListenerDeps {
   readonly received: (bytes: Buffer, from: RemoteInfo, door: UdpDoor) => void;
   readonly log: Logger;
   readonly hostAddresses?: (address: string) => string[];
-  /** How often new and gone addresses of the host are looked for, ms. */
+  /** How often new and gone addresses of the host are looked for, and lost ones opened again, ms. */
   readonly lookAgainMs?: number;
 }
 
@@ -80,6 +83,8 @@ const LOOK_AGAIN_MS = 5000;
 export async function listenUdp({ address, port, received, log, hostAddresses = addressesOfHost, lookAgainMs = LOOK_AGAIN_MS }: UdpListenerDeps): Promise<UdpListener> {
   const sockets = new Map<string, Socket>();
   const warned = new Set<string>();
+  /** Why, by address. */
+  const lost = new Map<string, string>();
   let bound = port;
   let looking: Promise<void> | null = null;
   let closing = false;
@@ -95,12 +100,16 @@ export async function listenUdp({ address, port, received, log, hostAddresses = 
       }
     });
     socket.on('error', (error) => {
+      if (sockets.get(own) !== socket) return;
       log.error({ err: error, address: own }, 'a UDP socket failed');
+      lost.set(own, error.message);
       drop(own);
     });
     if (closing) return void socket.close();
     bound = socket.address().port;
     sockets.set(own, socket);
+    lost.delete(own);
+    warned.delete(own);
   }
 
   function drop(own: string): void {
@@ -108,9 +117,13 @@ export async function listenUdp({ address, port, received, log, hostAddresses = 
     sockets.delete(own);
   }
 
-  /** Addresses come and go: a lease, a failover, an interface that is up later than this process. */
+  const every = isEveryAddress(address);
+  const addressesNow = (): string[] => (every ? hostAddresses(address) : [address]);
+
+  /** Addresses come and go: a lease, a failover, an interface that is up later than this process. Sockets fail. */
   async function follow(): Promise<void> {
-    const wanted = new Set(hostAddresses(address));
+    const wanted = new Set(addressesNow());
+    for (const own of lost.keys()) if (!wanted.has(own)) lost.delete(own);
     for (const own of sockets.keys()) if (!wanted.has(own)) drop(own);
     for (const own of wanted) {
       if (sockets.has(own) || closing) continue;
@@ -122,22 +135,25 @@ export async function listenUdp({ address, port, received, log, hostAddresses = 
     }
   }
 
-  const every = isEveryAddress(address);
   try {
-    for (const own of every ? hostAddresses(address) : [address]) await open(own);
+    for (const own of addressesNow()) await open(own);
   } catch (error) {
     for (const own of [...sockets.keys()]) drop(own);
     throw error;
   }
-  const timer = every ? setInterval(() => void (looking ??= follow().catch((error: Error) => log.warn({ reason: error.message }, "the host's addresses cannot be read")).finally(() => (looking = null))), lookAgainMs) : null;
-  timer?.unref();
+  const timer = setInterval(() => void (looking ??= follow().catch((error: Error) => log.warn({ reason: error.message }, "the host's addresses cannot be read")).finally(() => (looking = null))), lookAgainMs);
+  timer.unref();
 
   return {
     port: bound,
     addresses: () => [...sockets.keys()],
+    state() {
+      for (const [own, why] of lost) return { state: 'failed', why: `${addressText(own, bound)}: ${why}` };
+      return sockets.size > 0 ? { state: 'listening', address: addressText(address, bound) } : { state: 'failed', why: 'this host has no address to listen on' };
+    },
     async close() {
       closing = true;
-      if (timer) clearInterval(timer);
+      clearInterval(timer);
       await looking;
       await Promise.all([...sockets.values()].map((socket) => new Promise<void>((resolve) => socket.close(() => resolve()))));
       sockets.clear();

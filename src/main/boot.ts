@@ -7,7 +7,6 @@ import { createBootPlane } from '../boot/http.js';
 import { findIpxeBinaries, IPXE_BINARIES, placeholderBinary } from '../boot/ipxe/binaries.js';
 import { autoexecScript } from '../boot/ipxe/scripts.js';
 import { BootSettings } from '../boot/settings.js';
-import type { ProxyDhcp } from '../boot/dhcp/server.js';
 import { startTftpServer } from '../boot/tftp/server.js';
 import { MetalflowError } from '../domain/errors.js';
 import { createClassCatalog } from '../images/index.js';
@@ -56,15 +55,15 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
   const files = createBootFiles({ roots: config.tftpRoots, inMemory, mayLeadOut: IPXE_BINARIES, log });
 
   const gate = createBootGate({ directory: store.boot, unknownMac: config.unknownMac, now, log, count: ({ artefact, answer, why }) => metrics.bootDecisions.inc({ artefact, answer, why }) });
-  const listeners: Record<string, ListenerState> = {};
-  let proxy: ProxyDhcp | null = null;
+  /** Asked each time: what listened once may have failed since. */
+  const listeners: Record<string, () => ListenerState> = {};
   const plane = createBootPlane({
     gate, directory: store.boot, settings, assetsDir: config.assetsDir, binaries: files, log, ready: () => store.nodes.ping(), trustedProxies: config.trustedProxies,
-    listeners: () => ({ ...listeners, ...(proxy && { 'proxy-dhcp': proxy.listener() }) }), classImages: () => readClassImages(config, log),
+    listeners: () => Object.fromEntries(Object.entries(listeners).map(([name, now]) => [name, now()])), classImages: () => readClassImages(config, log),
   });
   const tls = await readTls('BOOT', config.bootTlsCert, config.bootTlsKey);
   const opened = (name: string, port: number): void => {
-    listeners[name] = { state: 'listening', address: addressText(address, port) };
+    listeners[name] = () => ({ state: 'listening', address: addressText(address, port) });
   };
   try {
     const http = plane.server();
@@ -79,19 +78,19 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
       closer.add(() => https.close());
       opened('https', httpsPort);
       httpsUrl = urlOf('https', config.bindAddress, httpsPort);
-    } else listeners['https'] = { state: 'off', why: 'METALFLOW_BOOT_TLS_CERT is not set' };
+    } else listeners['https'] = () => ({ state: 'off', why: 'METALFLOW_BOOT_TLS_CERT is not set' });
     inMemory.set('autoexec.ipxe', Buffer.from(autoexecScript(httpUrl)));
     const tftp = await startTftpServer({ gate, files, address, port: config.tftpPort, log, count: (outcome) => metrics.tftpTransfers.inc({ outcome }) });
     closer.add(() => tftp.close());
-    opened('tftp', tftp.port);
+    listeners['tftp'] = () => tftp.listener();
     const syslog = await openSyslog({ config, store, address, log, metrics });
     closer.add(() => syslog.close());
-    opened('syslog', syslog.port);
+    listeners['syslog'] = () => syslog.listener();
     if (config.proxyDhcp === 'on') {
-      const opening = await openProxyDhcp({ config, gate, httpPort, log, metrics });
-      closer.add(() => opening.close());
-      proxy = opening;
-    } else listeners['proxy-dhcp'] = { state: 'off', why: 'METALFLOW_PROXY_DHCP is not on' };
+      const proxy = await openProxyDhcp({ config, gate, httpPort, log, metrics });
+      closer.add(() => proxy.close());
+      listeners['proxy-dhcp'] = () => proxy.listener();
+    } else listeners['proxy-dhcp'] = () => ({ state: 'off', why: 'METALFLOW_PROXY_DHCP is not on' });
     void plane.warm().catch((error: Error) => log.warn({ reason: error.message }, 'the digests of the images are taken when they are asked for'));
     log.info({ tftp: tftp.port, http: httpUrl, https: httpsUrl, syslog: syslog.port }, 'boot is up');
     return { tftpPort: tftp.port, httpUrl, httpsUrl, syslogPort: syslog.port, close: () => closer.close() };

@@ -5,6 +5,7 @@ import { startSyslogReceiver } from '../boot/syslog/receiver.js';
 import type { Config } from '../config/index.js';
 import type { NodeLogWriter } from '../contracts/node-logs.js';
 import type { Store } from '../store/index.js';
+import type { ListenerState } from '../telemetry/listening.js';
 import type { Logger } from '../telemetry/log.js';
 import type { Metrics } from './metrics.js';
 import type { RunningRole } from './role.js';
@@ -18,7 +19,7 @@ export interface SyslogDeps {
 }
 
 /** @throws port_in_use, port_forbidden, address_not_here */
-export async function openSyslog({ config, store, address, log, metrics }: SyslogDeps): Promise<RunningRole & { readonly port: number }> {
+export async function openSyslog({ config, store, address, log, metrics }: SyslogDeps): Promise<RunningRole & { readonly port: number; listener(): ListenerState }> {
   const now = (): Date => new Date();
   const keeper = createLogKeeper({ directory: store.boot, logs: store.logs, now, log, count: (outcome, lines) => metrics.syslogLines.inc({ outcome }, lines) });
   const journal = config.syslogJournal === '' ? null : createJournalForwarder({ program: config.syslogJournal, log });
@@ -31,6 +32,7 @@ export async function openSyslog({ config, store, address, log, metrics }: Syslo
   });
   return {
     port: receiver.port,
+    listener: () => receiver.listener(),
     async close() {
       await receiver.close();
       await Promise.all([keeper.close(), journal?.close()]);

@@ -34,6 +34,19 @@ describe('the syslog receiver', () => {
     expect(lines[0]).toEqual({ at: '2026-10-11T22:14:15.000Z', sender: '127.0.0.1', host: 'mymachine', app: 'su', messageId: null, severity: 2, facility: 4, text: "'su root' failed" });
   });
 
+  test('tells that its socket failed, and hears nodes again once that is open anew', async () => {
+    const opened = jest.spyOn(jest.requireActual<typeof import('node:dgram')>('node:dgram'), 'createSocket');
+    receiver = await startSyslogReceiver({ address: '127.0.0.1', port: 0, sink: (line) => void lines.push(line), now: () => NOW, log: silentLogger(), lookAgainMs: 5 });
+    const [socket] = opened.mock.results.map(({ value }) => value as Socket);
+    opened.mockRestore();
+    expect(receiver.listener()).toEqual({ state: 'listening', address: `127.0.0.1:${receiver.port}` });
+    socket!.emit('error', new Error('read ENOBUFS'));
+    expect(receiver.listener()).toEqual({ state: 'failed', why: `127.0.0.1:${receiver.port}: read ENOBUFS` });
+    await until(() => receiver.listener().state === 'listening');
+    await say('<30>x: back');
+    await until(() => lines.length === 1);
+  });
+
   test('goes on when the sink fails', async () => {
     let failing = true;
     await start((line) => {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:dgram';
 import { requestPacket } from '../../src/boot/tftp/packet.js';
 import { startTftpServer, type TftpServer } from '../../src/boot/tftp/server.js';
 import { createBootFiles } from '../../src/boot/files.js';
@@ -66,6 +67,37 @@ test('an address that comes is listened on, one that goes is let go, and one tha
   await listener.close();
   expect(listener.addresses()).toEqual([]);
 });
+test.each<[string, { address: string; hostAddresses?: () => string[] }]>([
+  ['the one address', { address: '127.0.0.1' }],
+  ['one of all addresses', { address: '0.0.0.0', hostAddresses: () => ['127.0.0.1', '127.0.0.2'] }],
+])('a listener whose socket on %s fails says so, and opens it again on the same port', async (_what, where) => {
+  const opened = jest.spyOn(jest.requireActual<typeof import('node:dgram')>('node:dgram'), 'createSocket');
+  const heard: string[] = [];
+  const listener = await listenUdp({ ...where, port: 0, lookAgainMs: 5, received: (bytes) => heard.push(bytes.toString()), log: silentLogger() });
+  try {
+    expect(listener.state()).toEqual({ state: 'listening', address: `${where.address}:${listener.port}` });
+    (opened.mock.results[0]!.value as Socket).emit('error', new Error('read ENOBUFS'));
+    expect(listener.state()).toEqual({ state: 'failed', why: `127.0.0.1:${listener.port}: read ENOBUFS` });
+    await until(() => listener.state().state === 'listening');
+    const client = await clientOf(listener.port);
+    await client.send(Buffer.from('hello'));
+    await until(() => heard.length > 0);
+    expect(heard).toEqual(['hello']);
+  } finally {
+    opened.mockRestore();
+    await listener.close();
+  }
+});
+
+test('the TFTP server tells the state of its port as it is now', async () => {
+  const opened = jest.spyOn(jest.requireActual<typeof import('node:dgram')>('node:dgram'), 'createSocket');
+  const server = await serverOn('127.0.0.1', () => []);
+  expect(server.listener()).toEqual({ state: 'listening', address: `127.0.0.1:${server.port}` });
+  (opened.mock.results[0]!.value as Socket).emit('error', new Error('read ENOBUFS'));
+  opened.mockRestore();
+  expect(server.listener()).toMatchObject({ state: 'failed' });
+});
+
 test('the addresses of a host are those of IPv4, or of both families', () => {
   expect(addressesOfHost('0.0.0.0')).toContain('127.0.0.1');
   expect(addressesOfHost('0.0.0.0').filter((address) => address.includes(':'))).toEqual([]);

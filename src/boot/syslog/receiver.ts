@@ -1,8 +1,9 @@
 /** The syslog receiver: UDP in, parsed lines out to a sink. What a node says is kept for people; it steers nothing. */
-import { listenRefusal } from '../../telemetry/listening.js';
+import type { RemoteInfo } from 'node:dgram';
+import { listenRefusal, type ListenerState } from '../../telemetry/listening.js';
 import type { Logger } from '../../telemetry/log.js';
 import { plainAddress } from '../sender.js';
-import { bindUdp } from '../udp.js';
+import { listenUdp } from '../udp.js';
 import { parseSyslog, type SyslogLine } from './parse.js';
 
 export interface SyslogLimits {
@@ -18,6 +19,8 @@ export const DEFAULT_SYSLOG_LIMITS: SyslogLimits = { inHand: 1000, perSenderSeco
 
 export interface SyslogReceiver {
   readonly port: number;
+  /** For the plane's readiness. */
+  listener(): ListenerState;
   close(): Promise<void>;
   stats(): { readonly received: number; readonly dropped: number; readonly failed: number };
 }
@@ -31,14 +34,13 @@ export interface SyslogReceiverDeps {
   readonly now: () => Date;
   readonly log: Logger;
   readonly limits?: Partial<SyslogLimits>;
+  /** How often a lost socket is opened again, ms. */
+  readonly lookAgainMs?: number;
 }
 
 /** @throws port_in_use, port_forbidden, address_not_here */
 export async function startSyslogReceiver({ address, port, sink, now, log, ...deps }: SyslogReceiverDeps): Promise<SyslogReceiver> {
   const limits = { ...DEFAULT_SYSLOG_LIMITS, ...deps.limits };
-  const socket = await bindUdp(address, port).catch(async (error: unknown) => {
-    throw await listenRefusal({ what: 'syslog', transport: 'udp', address, port }, error);
-  });
   let received = 0;
   let dropped = 0;
   let failed = 0;
@@ -71,8 +73,7 @@ export async function startSyslogReceiver({ address, port, sink, now, log, ...de
     }
   }
 
-  socket.on('error', (error) => log.error({ err: error }, 'the syslog socket failed'));
-  socket.on('message', (bytes, from) => {
+  function take(bytes: Buffer, from: RemoteInfo): void {
     const at = now();
     received++;
     if (inHand >= limits.inHand || tooMuch(plainAddress(from.address), at)) {
@@ -81,11 +82,16 @@ export async function startSyslogReceiver({ address, port, sink, now, log, ...de
     }
     const line = parseSyslog(bytes, from.address, at);
     if (line) void deliver(line);
+  }
+
+  const listener = await listenUdp({ address, port, received: take, log, lookAgainMs: deps.lookAgainMs }).catch(async (error: unknown) => {
+    throw await listenRefusal({ what: 'syslog', transport: 'udp', address, port }, error);
   });
 
   return {
-    port: socket.address().port,
-    close: () => new Promise<void>((resolve) => socket.close(resolve)),
+    port: listener.port,
+    listener: () => listener.state(),
+    close: () => listener.close(),
     stats: () => ({ received, dropped, failed }),
   };
 }

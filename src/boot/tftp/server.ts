@@ -2,7 +2,7 @@
 import type { RemoteInfo } from 'node:dgram';
 import type { BootGate } from '../../contracts/boot.js';
 import { ERRORS } from '../../domain/errors.js';
-import { listenRefusal } from '../../telemetry/listening.js';
+import { listenRefusal, type ListenerState } from '../../telemetry/listening.js';
 import type { Logger } from '../../telemetry/log.js';
 import type { BootFile, BootFiles } from '../files.js';
 import { realTimers, type Timers } from '../patience.js';
@@ -35,6 +35,8 @@ export interface TftpServer {
   /** Ends every transfer and frees every socket. */
   close(): Promise<void>;
   stats(): TftpStats;
+  /** For the plane's readiness. */
+  listener(): ListenerState;
 }
 
 export interface TftpServerDeps {
@@ -157,6 +159,7 @@ export async function startTftpServer(deps: TftpServerDeps): Promise<TftpServer>
 
   return {
     port: listener.port,
+    listener: () => listener.state(),
     async close() {
       closing = true;
       for (const place of places.all()) place.transfer?.stop('stopped');
