@@ -122,7 +122,7 @@ export function createBootFiles({ roots, inMemory = new Map(), mayLeadOut = [], 
       const { size, mtime, mtimeMs, ino } = await handle.stat().then((found) => (found.isFile() ? found : Promise.reject(new Error('is no file'))));
       const version = `${ino}-${size}-${mtimeMs}`;
       if (size > KEPT_FILE_BYTES) return fileOnDisk({ name, size, modified: mtime, version }, handle);
-      const bytes = kept.get(path, version) ?? kept.put(path, version, await readWhole(handle, size));
+      const bytes = await (kept.get(path, version) ?? kept.put(path, version, size, readWhole(handle, size)));
       await handle.close();
       return fileInMemory({ name, modified: mtime, version }, bytes);
     } catch (error) {
@@ -175,12 +175,17 @@ function fileOnDisk(about: Pick<BootFile, 'name' | 'size' | 'modified' | 'versio
   };
 }
 
-/** Whole files by path, the longest unused dropped first. */
-function createKept(): { get(path: string, version: string): Buffer | null; put(path: string, version: string, bytes: Buffer): Buffer } {
-  const entries = new Map<string, { version: string; bytes: Buffer }>();
+interface Kept {
+  get(path: string, version: string): Promise<Buffer> | null;
+  put(path: string, version: string, size: number, bytes: Promise<Buffer>): Promise<Buffer>;
+}
+
+/** Whole files by path, the longest unused dropped first. One that is being read is there already: a fleet at power-on reads it once. */
+function createKept(): Kept {
+  const entries = new Map<string, { version: string; size: number; bytes: Promise<Buffer> }>();
   let total = 0;
   const drop = (path: string): void => {
-    total -= entries.get(path)?.bytes.length ?? 0;
+    total -= entries.get(path)?.size ?? 0;
     entries.delete(path);
   };
   return {
@@ -191,10 +196,11 @@ function createKept(): { get(path: string, version: string): Buffer | null; put(
       entries.set(path, entry);
       return entry.bytes;
     },
-    put(path, version, bytes) {
+    put(path, version, size, bytes) {
       drop(path);
-      entries.set(path, { version, bytes });
-      total += bytes.length;
+      entries.set(path, { version, size, bytes });
+      total += size;
+      bytes.catch(() => entries.get(path)?.bytes === bytes && drop(path));
       for (const oldest of entries.keys()) {
         if (total <= KEPT_BYTES) break;
         drop(oldest);

@@ -32,6 +32,13 @@ describe('boot files', () => {
     expect(await filesOf().open(name)).toBeNull();
   });
 
+  test('a file that many ask for at once is read once, for all of them', async () => {
+    const files = filesOf();
+    const opened = await Promise.all(Array.from({ length: 20 }, () => files.open('a.efi')));
+    expect(opened[0]!.bytes!.toString()).toBe('on disk');
+    for (const file of opened) expect(file!.bytes).toBe(opened[0]!.bytes);
+  });
+
   test('a link of a name that may lead out does, as in the package ipxe of Debian; any other is refused', async () => {
     await symlink('../private/secret', join(folder.root, 'ipxe.efi'));
     await symlink('../private/secret', join(folder.root, 'other.efi'));
