@@ -9,6 +9,7 @@ import { createHttpServer, type HttpServer } from '../telemetry/http.js';
 import type { Listeners } from '../telemetry/listening.js';
 import type { Logger } from '../telemetry/log.js';
 import { createDigests } from './assets/digests.js';
+import { createDownloads } from './assets/downloads.js';
 import { createListing, type ClassImageRef } from './assets/listing.js';
 import { sendFile, type Caching } from './assets/send.js';
 import { createBootFiles, type BootFiles } from './files.js';
@@ -44,6 +45,8 @@ export interface BootHttpDeps {
   readonly listeners?: () => Listeners;
   /** The classes whose image is served from here. */
   readonly classImages?: () => Promise<readonly ClassImageRef[]>;
+  /** Downloads that one address may have under way. */
+  readonly downloadsOfOne?: number;
 }
 
 export interface BootPlane {
@@ -56,7 +59,8 @@ export interface BootPlane {
 /** One server of a plane. */
 export const createBootHttp = (deps: BootHttpDeps): HttpServer => createBootPlane(deps).server();
 
-export function createBootPlane({ gate, directory, settings, assetsDir, binaries, log, ready, trustedProxies, listeners = () => ({}), classImages = async () => [] }: BootHttpDeps): BootPlane {
+export function createBootPlane({ gate, directory, settings, assetsDir, binaries, log, ready, trustedProxies, listeners = () => ({}), classImages = async () => [], downloadsOfOne }: BootHttpDeps): BootPlane {
+  const downloads = createDownloads(downloadsOfOne);
   const assets = createBootFiles({ roots: [assetsDir], log });
   const assetDigests = createDigests({ files: assets, log });
   const binaryDigests = createDigests({ files: binaries, log });
@@ -96,7 +100,7 @@ export function createBootPlane({ gate, directory, settings, assetsDir, binaries
         const name = readName((request.params as { '*': string })['*']);
         if (name.kind === 'refused') throw new MetalflowError('asset_not_found', { path: 'of that name' });
         await pass({ artefact: 'binary', mac: name.mac ?? namedMac(request), sender: senderOf(request), path: name.path });
-        return sendNamed(request, reply, binaries, name.path, binaryDigests, 'gated');
+        return downloads.during(senderOf(request), () => sendNamed(request, reply, binaries, name.path, binaryDigests, 'gated'));
       },
     });
 
@@ -118,7 +122,7 @@ export function createBootPlane({ gate, directory, settings, assetsDir, binaries
         // declared. Everything else here may be booted, so what is not known to be an image asks.
         const open = name.startsWith(IMAGES_FOLDER);
         if (!open) await pass({ artefact: 'asset', mac: namedMac(request), sender: senderOf(request), path: name });
-        return sendNamed(request, reply, assets, name, assetDigests, open ? 'open' : 'gated');
+        return downloads.during(senderOf(request), () => sendNamed(request, reply, assets, name, assetDigests, open ? 'open' : 'gated'));
       },
     });
   }

@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import * as send from '../../src/boot/assets/send.js';
 import { createBootFiles } from '../../src/boot/files.js';
 import { createBootGate } from '../../src/boot/gate.js';
 import { createBootHttp } from '../../src/boot/http.js';
@@ -9,7 +10,14 @@ import type { HttpServer } from '../../src/telemetry/http.js';
 import type { ListenerState, Listeners } from '../../src/telemetry/listening.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { bootSubject, fakeBootDirectory, MAC, NOW, permitted, type FakeBootDirectory } from '../support/boot-directory.js';
-import { bootFolder, type BootFolder } from '../support/tftp-server.js';
+import { bootFolder, until, type BootFolder } from '../support/tftp-server.js';
+
+jest.mock('../../src/boot/assets/send.js', () => {
+  const actual = jest.requireActual<typeof import('../../src/boot/assets/send.js')>('../../src/boot/assets/send.js');
+  return { ...actual, sendFile: jest.fn(actual.sendFile) };
+});
+const sendFile = jest.mocked(send.sendFile);
+const { sendFile: realSendFile } = jest.requireActual<typeof send>('../../src/boot/assets/send.js');
 
 const DISK = '#!ipxe\necho netboot-not-allowed\nexit\n';
 let folder: BootFolder;
@@ -32,12 +40,12 @@ interface Plane {
   ask(path: string, more?: { from?: string; headers?: Record<string, string>; method?: 'GET' | 'HEAD' | 'POST' }): Promise<{ status: number; body: string; bytes: Buffer; headers: Record<string, unknown>; code?: string }>;
 }
 
-function plane(options: { unknownMac?: UnknownMacPolicy; settings?: Record<string, unknown>; trustedProxies?: string[]; listeners?: () => Listeners } = {}): Plane {
+function plane(options: { unknownMac?: UnknownMacPolicy; settings?: Record<string, unknown>; trustedProxies?: string[]; listeners?: () => Listeners; downloadsOfOne?: number } = {}): Plane {
   const log = silentLogger();
   const gate = createBootGate({ directory, unknownMac: options.unknownMac ?? 'disk', now: () => NOW, log });
   const settings = { ...BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113' }), ...options.settings };
   const trustedProxies = options.trustedProxies ?? ['127.0.0.1'];
-  const server = createBootHttp({ gate, directory, settings, assetsDir: folder.root, binaries: createBootFiles({ roots: [folder.root], log }), log, ready: () => ready(), trustedProxies, listeners: options.listeners });
+  const server = createBootHttp({ gate, directory, settings, assetsDir: folder.root, binaries: createBootFiles({ roots: [folder.root], log }), log, ready: () => ready(), trustedProxies, listeners: options.listeners, downloadsOfOne: options.downloadsOfOne });
   servers.push(server);
   const listening = server.listen({ host: '127.0.0.1', port: 0 });
   return {
@@ -222,5 +230,27 @@ describe('health', () => {
   });
   test('nothing is taken by POST', async () => {
     expect((await plane().ask(scriptOf(MAC), { method: 'POST' })).status).toBe(404);
+  });
+});
+
+describe('downloads', () => {
+  test('of one address are so many at once; another, also one that a trusted proxy names, is served meanwhile', async () => {
+    const server = plane({ downloadsOfOne: 1 });
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    let isHeld = false;
+    sendFile.mockImplementationOnce(async (...args) => {
+      isHeld = true;
+      await held;
+      return realSendFile(...args);
+    });
+    const path = `/assets/vmlinuz-x86_64?mac=${MAC}`;
+    const first = server.ask(path, { from: '10.0.0.5' });
+    await until(() => isHeld);
+    expect(await server.ask(path, { from: '10.0.0.5' })).toMatchObject({ status: 429, code: 'rate_limited' });
+    expect((await server.ask(path, { from: '10.0.0.6' })).body).toBe('kernel');
+    letGo();
+    expect((await first).body).toBe('kernel');
+    expect((await server.ask(path, { from: '10.0.0.5' })).body).toBe('kernel');
   });
 });

@@ -61,8 +61,8 @@ interface Part {
  */
 async function pump(raw: ServerResponse, file: BootFile, { from, to }: Part): Promise<void> {
   if (file.bytes) return write(raw, file.bytes.subarray(from, to + 1));
-  const buffers = [takeBuffer(), takeBuffer()] as const;
-  const read = (at: number, turn: number): Promise<Buffer> => file.read(at, Math.min(CHUNK, to - at + 1), buffers[turn % 2]!);
+  const buffers: Buffer[] = [];
+  const read = (at: number, turn: number): Promise<Buffer> => file.read(at, Math.min(CHUNK, to - at + 1), (buffers[turn % 2] ??= takeBuffer()));
   let written: Promise<void> = Promise.resolve();
   let reading = read(from, 0);
   for (let at = from, turn = 0; at <= to; turn++) {
@@ -72,10 +72,12 @@ async function pump(raw: ServerResponse, file: BootFile, { from, to }: Part): Pr
     if (raw.destroyed) return;
     if (bytes.length === 0) throw new MetalflowError('unexpected', { what: `${file.name} became shorter while it was sent` });
     at += bytes.length;
-    if (at <= to) reading = read(at, turn + 1);
     // Awaited in the next turn; an error must not be taken for one that nobody handles meanwhile.
     written = write(raw, bytes);
     written.catch(() => undefined);
+    // A client that takes nothing holds one buffer, not two.
+    if (turn === 0) await written;
+    if (at <= to) reading = read(at, turn + 1);
   }
   await written;
   // Only after a good end: the buffers of a broken connection are left to the garbage collector, whoever still holds them.
