@@ -160,6 +160,12 @@ describe(`docker-compose.yml, judged by rules of our own${tool ? ` and by ${tool
     }
   });
 
+  test('the boot role has its metrics on loopback, and is watched for being alive, not for what it needs', () => {
+    expect(readConfig({ METALFLOW_METRICS_PORT: compose.services.boot!.environment!.METALFLOW_METRICS_PORT! }, 'boot')).toMatchObject({ metricsPort: 8081, operatorBindAddress: '127.0.0.1' });
+    expect(compose.services.boot!.environment).not.toHaveProperty('METALFLOW_OPERATOR_BIND_ADDRESS');
+    expect(ours.flatMap(([, { healthcheck }]) => healthcheck?.test?.at(-1) ?? []).filter((url) => !url.endsWith('/healthz'))).toEqual([]);
+  });
+
   test('Temporal is set up for a fleet, at the pace that was measured', () => {
     expect(compose.services.temporal!.environment).toMatchObject({ DB: 'postgres12', NUM_HISTORY_SHARDS: '512', DYNAMIC_CONFIG_FILE_PATH: '/metalflow/dynamicconfig.yaml', VISIBILITY_DB_PORT: '5432' });
     const pace = parse(read('deploy/temporal/dynamicconfig.yaml')) as Record<string, { value: unknown }[]>;
