@@ -40,6 +40,7 @@ export const SETTING_GROUPS = {
     agentUrl: { name: 'METALFLOW_AGENT_URL', of: 'base URL of the agent plane as nodes reach it; without it, made from its address and port', default: null, parse: url('https:', 'http:') },
     metadataUrl: { name: 'METALFLOW_METADATA_URL', of: 'base URL of the metadata service as nodes reach it, for `{{ seedFrom }}` in seeds; without it, made from the host of the agent plane and its own port', default: null, parse: url('https:', 'http:') },
     assetsUrl: { name: 'METALFLOW_ASSETS_URL', of: 'base URL of the assets as nodes reach them; without it, made from the address and port of the boot plane', default: null, parse: url('https:', 'http:') },
+    syslogHost: { name: 'METALFLOW_SYSLOG_HOST', of: 'host that nodes send their syslog lines to; without it, that of METALFLOW_ASSETS_URL, or the address of the boot plane', default: null, parse: text },
     agentTlsCert: { name: 'METALFLOW_AGENT_TLS_CERT', of: 'PEM file with the certificate chain of the agent plane', default: null, parse: filePath },
     agentTlsKey: { name: 'METALFLOW_AGENT_TLS_KEY', of: 'PEM file with the private key of the agent plane', default: null, parse: filePath },
     bootTlsCert: { name: 'METALFLOW_BOOT_TLS_CERT', of: 'PEM file with the certificate chain of the boot plane; may be that of the agent plane', default: null, parse: filePath },

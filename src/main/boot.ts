@@ -15,7 +15,7 @@ import type { Logger } from '../telemetry/log.js';
 import { openProxyDhcp } from './dhcp.js';
 import type { LateStore } from './late-store.js';
 import type { Metrics } from './metrics.js';
-import { openSyslog } from './syslog.js';
+import { openSyslog, syslogHostOf } from './syslog.js';
 import { createCloser, listen, urlOf, type RunningRole } from './role.js';
 import { readTls } from './tls.js';
 
@@ -45,7 +45,7 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
   const now = (): Date => new Date();
   const agentHost = new URL(agentUrl).hostname.replace(/^\[|\]$/g, '');
   const settings = readSettings({
-    agentUrl, grpcAuthority: `${agentHost}:${config.agentGrpcPort || 42113}`, grpcTls: agentUrl.startsWith('https:'), syslogHost: agentHost,
+    agentUrl, grpcAuthority: `${agentHost}:${config.agentGrpcPort || 42113}`, grpcTls: agentUrl.startsWith('https:'), syslogHost: syslogHostOf(config),
     kernel: config.netbootKernel, initrd: config.netbootInitrd, extraArguments: config.netbootArguments, shell: config.ipxeShell, ...(config.netbootUki && { uki: config.netbootUki }), ...(config.agentImage && { agentImage: config.agentImage }),
   });
 
@@ -111,7 +111,7 @@ async function readClassImages(config: Config, log: Logger): Promise<ClassImageR
   }
 }
 
-const SETTING_OF: Readonly<Record<string, string>> = { kernel: 'METALFLOW_NETBOOT_KERNEL', initrd: 'METALFLOW_NETBOOT_INITRD', uki: 'METALFLOW_NETBOOT_UKI', extraArguments: 'METALFLOW_NETBOOT_ARGUMENTS', agentImage: 'METALFLOW_AGENT_IMAGE', agentUrl: 'METALFLOW_AGENT_URL' };
+const SETTING_OF: Readonly<Record<string, string>> = { kernel: 'METALFLOW_NETBOOT_KERNEL', initrd: 'METALFLOW_NETBOOT_INITRD', uki: 'METALFLOW_NETBOOT_UKI', extraArguments: 'METALFLOW_NETBOOT_ARGUMENTS', agentImage: 'METALFLOW_AGENT_IMAGE', agentUrl: 'METALFLOW_AGENT_URL', syslogHost: 'METALFLOW_SYSLOG_HOST' };
 
 /** Every value ends up in an iPXE script; what cannot stand there stops the start, with the setting's name. @throws setting_invalid */
 function readSettings(values: Record<string, unknown>): BootSettings {

@@ -8,7 +8,7 @@ import type { Store } from '../store/index.js';
 import type { ListenerState } from '../telemetry/listening.js';
 import type { Logger } from '../telemetry/log.js';
 import type { Metrics } from './metrics.js';
-import type { RunningRole } from './role.js';
+import { urlOf, type RunningRole } from './role.js';
 
 export interface SyslogDeps {
   readonly config: Config;
@@ -17,6 +17,10 @@ export interface SyslogDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
 }
+
+/** Where nodes send their lines: to the boot role, whose host is not always that of the agent plane. */
+export const syslogHostOf = ({ syslogHost, assetsUrl, bindAddress }: Pick<Config, 'syslogHost' | 'assetsUrl' | 'bindAddress'>): string =>
+  syslogHost ?? new URL(assetsUrl ?? urlOf('http', bindAddress, 0)).hostname.replace(/^\[|\]$/g, '');
 
 /** @throws port_in_use, port_forbidden, address_not_here */
 export async function openSyslog({ config, store, address, log, metrics }: SyslogDeps): Promise<RunningRole & { readonly port: number; listener(): ListenerState }> {
