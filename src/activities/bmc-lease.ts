@@ -11,7 +11,7 @@ import type { BmcLeaseTerms, PowerStore } from '../contracts/store.js';
 import type { Clock } from './clock.js';
 import { cancellationSignal, heart, heartbeat, holderName } from './context.js';
 
-/** A BMC as its lease holder may use it. No request throws for what the BMC does; each throws `bmc_busy` when the lease was lost. */
+/** A BMC as its lease holder may use it. No request throws for what the BMC does; each throws `bmc_busy` when the lease was lost, and the cancellation once there is one. */
 export interface LeasedBmc extends Pick<Bmc, 'address' | 'observePower' | 'machineUuid' | 'identify' | 'bootOnceFromNetwork'> {
   /** null for a node without a BMC: there is no wire to keep others off. */
   readonly lease: BmcLeaseTerms | null;
@@ -59,6 +59,14 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
       open = null;
       await former?.close();
     };
+    /** A conversation that was hung up on because nobody wants it any more stays so. */
+    const cancelled = cancellationSignal();
+    async function opened(): Promise<Bmc> {
+      cancelled.throwIfAborted();
+      open ??= await factory.open(address);
+      cancelled.throwIfAborted();
+      return open;
+    }
     const hasTime = (): boolean => lease === null || heldUntil - clock.now() >= requestMs;
 
     async function renew(): Promise<void> {
@@ -72,10 +80,10 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
 
     /** A request that outlives its limit is hung up on, and what comes of it is unknown. */
     async function limited<T>(request: (bmc: Bmc) => Promise<T>, late: T): Promise<T> {
-      open ??= await factory.open(address);
+      const bmc = await opened();
       let takeBack = (): void => undefined;
       const tooLate = new Promise<T>((resolve) => void (takeBack = clock.after(requestMs, () => resolve(late))));
-      const answer = await Promise.race([request(open), tooLate]).finally(() => takeBack());
+      const answer = await Promise.race([request(bmc), tooLate]).finally(() => takeBack());
       if (answer === late) await hangUp();
       return answer;
     }
@@ -90,16 +98,17 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
       bootOnceFromNetwork: async () => (await renew(), limited((bmc) => bmc.bootOnceFromNetwork(), { kind: 'unknown', why })),
       async send(command, renewedAt) {
         heldUntil = renewedAt + leaseMs;
+        if (cancelled.aborted) return { kind: 'not-sent', why: 'given up before it was sent' };
         if (!hasTime()) return { kind: 'not-sent', why: 'the lease on the BMC was nearly over' };
         return limited((bmc) => (command === 'on' ? bmc.powerOn() : bmc.powerOff()), { kind: 'unknown', why });
       },
     };
     const stopBeating = beat(address);
-    const cancelled = cancellationSignal();
     const letGo = (): void => void hangUp().catch(() => undefined);
     cancelled.addEventListener('abort', letGo, { once: true });
     try {
-      open = await factory.open(address);
+      // Cancelled while it waited for the lease, it never hears of it: look.
+      await opened();
       return await work(leased);
     } finally {
       stopBeating();

@@ -42,6 +42,9 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, clock
     async bootOnceFromNetwork(input: RunRef & { bmc: BmcAddress; limitSeconds: number }): Promise<{ kind: 'armed' } | { kind: 'refused'; failure: Failure }> {
       await stores.fence.enter(fenceRef(input));
       return leases.withBmc(input.bmc, async (bmc) => {
+        // The wait for the lease may have been long: whoever took the fence over meanwhile must find no boot that a stale try armed.
+        await stores.fence.enter(fenceRef(input));
+        cancellationSignal().throwIfAborted();
         const answer = await bmc.bootOnceFromNetwork();
         crash('bootOnceFromNetwork:after-effect');
         if (answer.kind === 'accepted') return { kind: 'armed' };

@@ -126,6 +126,26 @@ test('one slow request does not look like a dead worker: the heart beats meanwhi
   expect(beats).toEqual(Array(3).fill({ talksTo: '10.0.0.7' }));
 });
 
+describe('a conversation that is cancelled', () => {
+  const cancelledAt = <R>(sign: string, work: (bmc: LeasedBmc) => Promise<R>): Promise<R> =>
+    time.run(runActivity({ workflowId: 'node/7/run/1', temporalRunId: 'run-1', onHeartbeat: (details, cancel) => void (sign in (details as object) && cancel()) }, () => leases.withBmc(BMC, work), undefined));
+
+  test('while it waits for the lease opens nothing, and gives the lease back', async () => {
+    holder = { name: 'somebody', until: time.now() + 1000 };
+    await expect(cancelledAt('waitingFor', (bmc) => bmc.bootOnceFromNetwork())).rejects.toMatchObject({ name: 'CancelledFailure' });
+    expect([opened, sent, holder]).toEqual([[], [], null]);
+  });
+  test('and hung up on is not opened again: nothing more is asked or sent', async () => {
+    requestMs = 40_000;
+    await expect(cancelledAt('talksTo', async (bmc) => {
+      await bmc.observePower();
+      expect(await bmc.send('off', time.now())).toMatchObject({ kind: 'not-sent' });
+      return bmc.bootOnceFromNetwork();
+    })).rejects.toMatchObject({ name: 'CancelledFailure' });
+    expect([opened, sent]).toEqual([[{ closed: true }], []]);
+  });
+});
+
 test('manual nodes have no wire to keep each other off', async () => {
   const one = (): Promise<unknown> => leases.withBmc({ type: 'manual', host: '' }, async (bmc) => bmc.lease);
   holder = { name: 'somebody', until: Infinity };

@@ -27,6 +27,8 @@ class Bench {
   lastChangeAt: string | null = null;
   approvedUuid: string | null = null;
   fence: Error | null = null;
+  /** What happens elsewhere until the lease is had. */
+  atLock = (): void => undefined;
   readonly words: string[] = [];
   readonly heartbeats: unknown[] = [];
   #locked: string | null = null;
@@ -49,7 +51,7 @@ class Bench {
             return { kind: 'first' };
           },
           answered: async (id, answer) => void this.intents.set(id, { ...this.intents.get(id)!, answer }),
-          lock: async (_bmc, holder) => (this.#locked ??= holder) === holder,
+          lock: async (_bmc, holder) => (this.atLock(), (this.#locked ??= holder) === holder),
           unlock: async () => void (this.#locked = null),
           lastChangeAt: async () => this.lastChangeAt,
         },
@@ -89,6 +91,9 @@ class Bench {
   }
   confirmOff(limitSeconds = 0.03) {
     return runActivity(this.#caller, this.activities.confirmOff, { deviceId: '7', run: 1, bmc: this.address, systemUuid: UUID, apartSeconds: 0.005, settlingSeconds: 0.05, limitSeconds, pollSeconds: 0.002 });
+  }
+  bootOnce() {
+    return runActivity(this.#caller, this.activities.bootOnceFromNetwork, { deviceId: '7', run: 1, bmc: this.address, limitSeconds: 0.03 });
   }
   checkMachine(systemUuid: string | null = UUID) {
     return runActivity(this.#caller, this.activities.checkMachine, { deviceId: '7', run: 1, bmc: this.address, systemUuid, limitSeconds: 0.03, pollSeconds: 0.002 });
@@ -132,6 +137,17 @@ describe('a power change', () => {
     bench.fence = new Error('stale');
     await expect(bench.change('off')).rejects.toThrow('stale');
     expect(bench.conversations).toEqual([]);
+  });
+});
+
+describe('one boot from the network', () => {
+  test('is armed', async () => {
+    expect([await bench.bootOnce(), bench.sent]).toEqual([{ kind: 'armed' }, ['network']]);
+  });
+  test('is not armed by a run whose fence was taken over while it waited for the lease', async () => {
+    bench.atLock = () => void (bench.fence = new Error('stale'));
+    await expect(bench.bootOnce()).rejects.toThrow('stale');
+    expect(bench.sent).toEqual([]);
   });
 });
 
