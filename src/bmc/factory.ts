@@ -17,6 +17,7 @@ import type { Trust } from './trust.js';
 export interface BmcFactoryDeps {
   readonly secrets: SecretReader;
   readonly log: Logger;
+  /** Of AMT; `methodMs` of every driver. */
   readonly timeouts?: Partial<Timeouts>;
   /** METALFLOW_IPMI_CIPHER_SUITES, in order of preference. */
   readonly ipmiCipherSuites?: readonly number[];
@@ -50,6 +51,8 @@ export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites, tls
     oldTls: tls.oldTls,
   });
 
+  const ofEach = timeouts?.methodMs === undefined ? {} : { timeouts: { methodMs: timeouts.methodMs } };
+
   return {
     async open(address) {
       switch (address.type) {
@@ -58,10 +61,10 @@ export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites, tls
         case 'redfish':
           requireHost(address);
           requireTlsForPin(address, redfishSpeaksTls(address), 'take bmc_tls false or bmc_port 80 out');
-          return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...(redfishSpeaksTls(address) && { trust: await trustOf(address) }) });
+          return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...ofEach, ...(redfishSpeaksTls(address) && { trust: await trustOf(address) }) });
         case 'ipmi':
           requireHost(address);
-          return createIpmiBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...(ipmiCipherSuites && { cipherSuites: ipmiCipherSuites }) });
+          return createIpmiBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...ofEach, ...(ipmiCipherSuites && { cipherSuites: ipmiCipherSuites }) });
         case 'amt':
           requireHost(address);
           requireTlsForPin(address, amtSpeaksTls(address), `set bmc_port ${AMT_TLS_PORT}, or bmc_tls`);

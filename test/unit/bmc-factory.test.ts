@@ -1,3 +1,4 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,6 +37,20 @@ describe('opening a BMC', () => {
   });
   test.each([{}, { port: 16_992 }, { port: 16_993, tls: false }])('a pin on %j is refused: nothing there would be held against it', async (address) => {
     await expect(factory(good).open({ type: 'amt', host: '10.0.0.1', fingerprint: 'ab'.repeat(32), ...address })).rejects.toMatchObject({ code: 'device_invalid', details: { field: expect.stringContaining('bmc_fingerprint'), what: expect.stringContaining('16993') } });
+  });
+  test.each(['amt', 'redfish'] as const)('%s ends a method within the limit that the lease leaves', async (type) => {
+    const open = new Set<Socket>();
+    const silent = createServer((socket) => void open.add(socket.on('error', () => undefined)));
+    await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
+    try {
+      const bmc = await createBmcFactory({ secrets: { readJson: async () => good }, log: silentLogger(), timeouts: { methodMs: 100 } }).open({ type, host: '127.0.0.1', port: (silent.address() as AddressInfo).port, tls: false });
+      // Without it each would wait 8 s and more for the first answer alone: longer than a test may last.
+      expect(await bmc.observePower()).toMatchObject({ kind: 'unknown', code: 'bmc_unreachable' });
+      await bmc.close();
+    } finally {
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => silent.close(resolve));
+    }
   });
   describe('with authorities of the site', () => {
     const withAuthorities = (caFile: string): BmcFactory => createBmcFactory({ secrets: { readJson: async () => good }, log: silentLogger(), tls: { caFile, oldTls: false } });
