@@ -1,5 +1,6 @@
 /** Is the machine behind the BMC the device? Asked before a run's first command, and with each read that ends a retirement. */
 import { failure, type Failure } from '../domain/errors.js';
+import { wasNotAsked } from '../domain/power.js';
 import { parseUuid } from '../domain/uuid.js';
 import type { BmcAddress } from '../contracts/device.js';
 import type { Stores } from '../contracts/store.js';
@@ -11,7 +12,7 @@ import { heartbeat, type RunRef } from './context.js';
 export type MachineCheck =
   | { readonly kind: 'same'; readonly uuid: string | null }
   | { readonly kind: 'differs'; readonly found: string; readonly failure: Failure }
-  | { readonly kind: 'unknown'; readonly failure: Failure };
+  | { readonly kind: 'unknown'; readonly failure: Failure; readonly notAsked?: true };
 
 /** Which machine is behind this BMC? Asked for so long. */
 export interface MachineQuestion extends RunRef {
@@ -23,7 +24,7 @@ export interface MachineQuestion extends RunRef {
 
 export async function compareMachine(bmc: LeasedBmc, input: Pick<MachineQuestion, 'deviceId' | 'systemUuid' | 'limitSeconds'>, devices: Pick<Stores['devices'], 'find'>): Promise<MachineCheck> {
   const reading = await bmc.machineUuid();
-  if (reading.kind === 'unknown') return { kind: 'unknown', failure: unreadable(reading, 'reading the machine UUID', bmc.address, input.limitSeconds) };
+  if (reading.kind === 'unknown') return { kind: 'unknown', failure: unreadable(reading, 'reading the machine UUID', bmc.address, input.limitSeconds), ...(wasNotAsked(reading) && { notAsked: true as const }) };
   const found = reading.kind === 'read' ? parseUuid(reading.uuid) : null;
   if (found && found === input.systemUuid) return { kind: 'same', uuid: found };
   const approved = (await devices.find(input.deviceId))?.approvedUuid;

@@ -2,7 +2,7 @@
  * Looks at the power of every node of a site, now and then. It reads and tells; it has nothing to send a command with. A BMC that
  * somebody talks to is passed over: that conversation is observation enough.
  */
-import { powerWord, type PowerReading } from '../domain/power.js';
+import { powerWord, wasNotAsked, type PowerReading } from '../domain/power.js';
 import { lifecycleId, SIGNALS } from '../contracts/messages.js';
 import type { BmcFactory } from '../contracts/bmc.js';
 import type { PowerWalk, PowerWatchInput, PowerWatchStore, WatchedNode } from '../contracts/power-watch.js';
@@ -38,12 +38,14 @@ export function createPowerWatchActivities({ bmc: factory, stores, temporal, loc
     if (reading.kind !== 'read' || powerWord(reading) === node.power) return reading;
     const machine = await compareMachine(bmc, { deviceId: node.deviceId, systemUuid: node.systemUuid, limitSeconds: 0 }, stores.devices);
     if (machine.kind === 'same' || (machine.kind === 'differs' && machine.failure.code === 'bmc_uuid_unreadable')) return reading;
-    return { kind: 'unknown', code: 'bmc_unreachable', why: machine.failure.message };
+    return { kind: 'unknown', code: 'bmc_unreachable', why: machine.failure.message, ...(machine.kind === 'unknown' && machine.notAsked && { notAsked: true as const }) };
   }
 
   async function look(node: WatchedNode, settlingSeconds: number): Promise<Look> {
     const news = await leases.withIdleBmc(node.bmc, async (bmc) => {
       const reading = await read(bmc, node, settlingSeconds);
+      // This worker was too busy to ask: that is no word of the BMC's.
+      if (wasNotAsked(reading)) return 'busy';
       const power = powerWord(reading);
       return { power, ...(await stores.powerWatch.saw(node.deviceId, power)) };
     });

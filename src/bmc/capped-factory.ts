@@ -45,7 +45,7 @@ function createTurns(most: number, waitMs: number): { take(): Promise<boolean>; 
   };
 }
 
-/** A call that gets no turn in time is `not-sent` or `unknown`: nothing was asked, and its caller asks again. */
+/** A call that gets no turn in time is `not-sent`, or `unknown` with `notAsked`; its caller asks again. */
 export function createCappedBmcFactory({ factory, most, waitMs = WAIT_MS }: CappedBmcFactoryDeps): BmcFactory {
   const turns = createTurns(most, waitMs);
   const why = `no turn within ${waitMs} ms: ${most} calls of BMCs are under way in this worker (METALFLOW_BMC_CALLS)`;
@@ -59,7 +59,7 @@ export function createCappedBmcFactory({ factory, most, waitMs = WAIT_MS }: Capp
     }
   }
   const notSent: CommandResult = { kind: 'not-sent', why };
-  const unasked = { kind: 'unknown', code: 'bmc_unreachable', why } as const;
+  const unasked = { kind: 'unknown', code: 'bmc_unreachable', why, notAsked: true } as const;
 
   const capped = (bmc: Bmc): Bmc => ({
     address: bmc.address,

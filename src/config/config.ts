@@ -105,6 +105,9 @@ function crossCheck(config: SettingValues, role: ConfigRole): void {
   if (config.agentUrl !== null && config.agentUrl.startsWith('http:') && !isLoopback(new URL(config.agentUrl).hostname)) {
     throw invalid('METALFLOW_AGENT_URL', 'must be https, except on loopback: install codes pass over it');
   }
+  if (config.powerWatchSeconds > 0 && config.powerWatchAtOnce > config.bmcCalls) {
+    throw invalid('METALFLOW_POWER_WATCH_AT_ONCE', `is ${config.powerWatchAtOnce}, more than the ${config.bmcCalls} calls of BMCs that METALFLOW_BMC_CALLS allows`);
+  }
   if (config.netboxUrl !== null && config.netboxToken === null && role !== 'cli') throw invalid('METALFLOW_NETBOX_TOKEN', 'is needed with METALFLOW_NETBOX_URL');
 }
 

@@ -14,7 +14,7 @@ export type UuidReading =
   /** `byteOrder`: IPMI only, in which of the orders that BMCs send it reads so. */
   | { readonly kind: 'read'; readonly uuid: string; readonly byteOrder?: 'smbios' | 'rfc4122' | 'ipmi' }
   | { readonly kind: 'unreadable'; readonly why: string }
-  | { readonly kind: 'unknown'; readonly code: BmcProblemCode; readonly why: string };
+  | { readonly kind: 'unknown'; readonly code: BmcProblemCode; readonly why: string; readonly notAsked?: true };
 
 export interface BmcIdentity {
   readonly product: string;

@@ -22,7 +22,7 @@ export interface PowerNews {
   readonly driftChanged: boolean;
 }
 
-/** Of one walk. `busy`: somebody talked to the BMC, which is observation enough. */
+/** Of one walk. `busy`: somebody talked to the BMC, which is observation enough, or this worker had no turn for it. */
 export interface PowerWalk {
   readonly observed: number;
   readonly unknown: number;

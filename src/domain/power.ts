@@ -25,7 +25,11 @@ export type BmcProblemCode = 'bmc_unreachable' | 'bmc_auth_failed' | 'bmc_refuse
 export type PowerReading =
   | { readonly kind: 'read'; readonly power: PowerSeen }
   | { readonly kind: 'settling'; readonly why: string }
-  | { readonly kind: 'unknown'; readonly code: BmcProblemCode; readonly why: string };
+  /** `notAsked`: this worker had no turn for it, so the BMC's silence says nothing. */
+  | { readonly kind: 'unknown'; readonly code: BmcProblemCode; readonly why: string; readonly notAsked?: true };
+
+/** Nobody asked the BMC: as if it had not been looked at. */
+export const wasNotAsked = (reading: { readonly kind: string; readonly notAsked?: true }): boolean => reading.notAsked === true;
 
 /** The words of the `power` search attribute; `settling` also while the BMC says that the power is on its way. */
 export const POWER_WORDS = ['on', 'off', 'sleeping', 'settling', 'unknown'] as const;

@@ -122,6 +122,22 @@ test('a BMC that a run talks to is passed over', async () => {
   expect((await node())?.powerAt).toBeNull();
 });
 
+test('a BMC that this worker had no turn to ask is passed over too: nothing is kept, nothing told', async () => {
+  await walk();
+  const before = await node();
+  readings.set('10.0.0.7', { ...SILENT, notAsked: true });
+  expect(await walk()).toEqual({ observed: 0, unknown: 0, busy: 1, drifted: 0 });
+  expect([await node(), told]).toEqual([before, [['node/7', 'powerSeen', { power: 'on' }]]]);
+});
+
+test('a change is not judged while this worker had no turn to ask for the machine', async () => {
+  await walk();
+  uuid = { kind: 'unknown', code: 'bmc_unreachable', why: 'no turn', notAsked: true };
+  readings.set('10.0.0.7', { kind: 'read', power: 'off-soft' });
+  expect(await walk()).toMatchObject({ busy: 1, unknown: 0 });
+  expect((await node())?.power).toBe('on');
+});
+
 test("one node's trouble is not the next one's: without a secret, and with a driver that breaks", async () => {
   await declare('21');
   await declare('22');

@@ -56,7 +56,7 @@ test('a call that gets no turn in time was not sent, and says which setting to l
   const [first, second] = [await bench.open('a', 1, 5), await bench.open('b', 1)];
   const held = first.observePower();
   expect(await second.powerOff()).toEqual({ kind: 'not-sent', why: expect.stringContaining('METALFLOW_BMC_CALLS') });
-  expect(await second.observePower()).toMatchObject({ kind: 'unknown', code: 'bmc_unreachable' });
+  expect(await second.observePower()).toMatchObject({ kind: 'unknown', code: 'bmc_unreachable', notAsked: true });
   expect(bench.begun).toEqual(['a power']);
   await bench.endOne();
   expect(await held).toEqual(ON);

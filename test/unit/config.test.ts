@@ -108,6 +108,8 @@ describe('settings', () => {
       ['the same in its own process', { METALFLOW_BIND_ADDRESS: '10.1.2.3' }, 'agentapi'],
       ['a certificate without its key', { METALFLOW_AGENT_TLS_CERT: '/c.pem' }, 'worker'],
       ['a plain agent URL on the network', { METALFLOW_AGENT_URL: 'http://10.1.2.3:42114' }, 'boot'],
+      ['a power watch that talks to more BMCs than there may be calls', { METALFLOW_POWER_WATCH_AT_ONCE: '65' }, 'worker'],
+      ['fewer calls than the power watch makes', { METALFLOW_BMC_CALLS: '7' }, 'up'],
       ['NetBox without a token', { METALFLOW_NETBOX_URL: 'https://netbox.example' }, 'worker'],
     ])('%s is refused', (_, env, role) => {
       expect(refusal(env, role).code).toBe<ErrorCode>('setting_invalid');
@@ -115,6 +117,8 @@ describe('settings', () => {
     test.each<[string, Environment, ConfigRole]>([
       ['a certified agent plane on the network', { METALFLOW_BIND_ADDRESS: '0.0.0.0', ...CERTIFIED }, 'up'],
       ['a boot plane on the network, which has no certificate', { METALFLOW_BIND_ADDRESS: '0.0.0.0' }, 'boot'],
+      ['as many calls as the power watch makes', { METALFLOW_BMC_CALLS: '8' }, 'worker'],
+      ['fewer calls, and no power watch', { METALFLOW_BMC_CALLS: '1', METALFLOW_POWER_WATCH_SECONDS: '0' }, 'worker'],
       ['a plain agent plane on loopback', { METALFLOW_BIND_ADDRESS: '127.0.0.2', METALFLOW_AGENT_URL: 'http://[::1]:42114' }, 'up'],
     ])('%s is taken', (_, env, role) => {
       expect(readConfig(env, role).role).toBe(role);
