@@ -2,7 +2,7 @@
  * Power to on or off: state read → intent written → commanded → observed. At most one command an intent, whatever dies or is
  * repeated meanwhile; a lost answer is followed by reads, never by a second command; off and on, never cycle.
  */
-import { powerWord, readsOff, readsOn, type PowerReading, type PowerWord } from '../domain/power.js';
+import { powerWord, readsOff, readsOn, wasNotAsked, type PowerReading, type PowerWord } from '../domain/power.js';
 import { failure, MetalflowError, type Failure } from '../domain/errors.js';
 import type { CommandResult } from '../contracts/bmc.js';
 import type { BmcAddress } from '../contracts/device.js';
@@ -26,7 +26,7 @@ export interface PowerChange extends RunRef {
 
 export type PowerChangeResult =
   | { readonly kind: 'reached'; readonly power: PowerWord; readonly commanded: boolean }
-  /** The limit passed and the state is not there. `answer` null: an earlier try died without one. */
+  /** The limit passed and the state is not there, or the command was not sent. `answer` null: an earlier try died without one. */
   | { readonly kind: 'not-reached'; readonly power: PowerWord; readonly answer: CommandResult['kind'] | null; readonly failure: Failure }
   | { readonly kind: 'refused'; readonly failure: Failure };
 
@@ -51,7 +51,7 @@ export function createChangePower({ leases, reader, stores, clock, crash }: Chan
 
       const answer = await commandOnce(bmc);
       if (answer?.kind === 'refused') return { kind: 'refused', failure: refusal(answer, `power ${change.command}`, change.bmc) };
-      if (answer?.kind === 'not-sent') return unreached(change, { kind: 'unknown', code: 'bmc_unreachable', why: answer.why }, answer);
+      if (answer?.kind === 'not-sent') return notSent(change, before, answer.why);
       const after = await observeUntil(bmc, change, reached);
       return reached(after) ? { kind: 'reached', power: powerWord(after), commanded: true } : unreached(change, after, answer);
     });
@@ -72,6 +72,12 @@ export function createChangePower({ leases, reader, stores, clock, crash }: Chan
       return answer;
     }
   };
+
+  /** The machine is as it was read before, and the next request may come through. */
+  async function notSent(change: PowerChange, before: PowerReading, why: string): Promise<PowerChangeResult> {
+    await clock.pause(change.pollSeconds * 1000);
+    return { kind: 'not-reached', power: powerWord(before), answer: 'not-sent', failure: failure('bmc_not_sent', { command: `power ${change.command}`, address: bmcName(change.bmc), why }) };
+  }
 
   /** The first reading that says something, within the limit. */
   async function readable(bmc: LeasedBmc, change: PowerChange): Promise<PowerReading> {
@@ -97,7 +103,7 @@ export function createChangePower({ leases, reader, stores, clock, crash }: Chan
       heartbeat({ asked: change.command, reads: powerWord(reading), ...(reading.kind !== 'read' && { why: reading.why }) });
       if (reached(reading)) return reading;
       // Settling has its own allowance; a real reading has not.
-      if (reading.kind !== 'settling') settlingUntil = until;
+      if (reading.kind !== 'settling' && !wasNotAsked(reading)) settlingUntil = until;
       if (clock.now() >= settlingUntil) return reading;
       await clock.pause(change.pollSeconds * 1000);
     }

@@ -21,6 +21,7 @@ const row = (text: string, http: number, verb: Verb, hint: string, retryable = f
 export const ERRORS = {
   // ---- a run's failures -------------------------------------------------------------------------------------------
   bmc_unreachable: row('no answer from the BMC at {address} within {seconds} s; its power is unknown', 502, 'resume', 'check power and network of the BMC, then `resume`; or `cancel` the run and put the node in maintenance', true),
+  bmc_not_sent: row('{command} was not sent to the BMC at {address}: {why}', 502, 'resume', 'nothing was asked of the machine: do what the reason says, then `resume` to ask again', true),
   bmc_busy: row('another worker has the lease on the BMC at {address}', 503, 'none', 'nothing to do: it is tried again', true),
   bmc_auth_failed: row('the BMC at {address} refuses the credentials of {secret}', 502, 'resume', 'fix the secret file, then `resume`'),
   bmc_refused: row('the BMC refused {step} with {value} ({meaning})', 502, 'resume', 'do what the meaning says, then `resume`'),

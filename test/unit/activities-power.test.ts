@@ -156,7 +156,7 @@ describe('one command a request, whatever the BMC answers', () => {
     ['refused (A5)', { kind: 'refused', code: 'bmc_refused', why: 'not ready', details: { value: '2' } }, { kind: 'refused', failure: { code: 'bmc_refused', message: 'the BMC refused power off with 2 (not ready)' } }],
     ['refused for its credentials', { kind: 'refused', code: 'bmc_auth_failed', why: '401' }, { kind: 'refused', failure: { code: 'bmc_auth_failed', message: expect.stringContaining('bmc-amt') } }],
     ['unknown, and the state did not come', { kind: 'unknown', why: 'timeout' }, { kind: 'not-reached', power: 'on', answer: 'unknown', failure: { code: 'bmc_outcome_unknown' } }],
-    ['not sent', { kind: 'not-sent', why: 'connection refused' }, { kind: 'not-reached', power: 'unknown', answer: 'not-sent', failure: { code: 'bmc_unreachable' } }],
+    ['not sent', { kind: 'not-sent', why: 'connection refused' }, { kind: 'not-reached', power: 'on', answer: 'not-sent', failure: { code: 'bmc_not_sent', message: 'power off was not sent to the BMC at 10.0.0.7: connection refused' } }],
   ])('%s', async (_what, answer, expected) => {
     bench.answer = answer;
     expect(await bench.change('off')).toMatchObject(expected);

@@ -21,6 +21,7 @@ function gate<T>(): { readonly passed: Promise<T>; open(value: T): void } {
 }
 const SUCCEEDED = { kind: 'reported', report: { result: 'succeeded', message: '' } } as const;
 const stillOn = { kind: 'not-reached', power: 'on', answer: 'accepted', failure: failure('bmc_still_on', { power: 'on' }) };
+const notSent = { kind: 'not-reached', power: 'settling', answer: 'not-sent', failure: failure('bmc_not_sent', { command: 'power off', address: 'a', why: 'w' }) };
 const another = { kind: 'differs', found: 'x', failure: failure('bmc_is_another_machine', { found: 'x', expected: 'y' }) };
 const unreadable = { kind: 'differs', found: '', failure: failure('bmc_uuid_unreadable') };
 const ofWipe = (answer: object): Acts => ({ awaitOrder: ({ orderId }, usual) => (orderId === 'wipe-1' ? (answer as never) : usual()) });
@@ -37,6 +38,7 @@ interface Row {
 }
 const HOLDS: readonly Row[] = [
   { what: 'asked off twice, and still on', acts: { ...first('changePower', stillOn, 2), waitForPower: endless }, code: 'bmc_still_on', refused: [['retry', {}, /ended by resume/], ['approve', {}, /ended by resume/]], ends: ['resume'], then: 'done' },
+  { what: 'a power command twice not sent', acts: { ...first('changePower', notSent, 2), waitForPower: endless }, code: 'bmc_not_sent', refused: [], ends: ['resume'], then: 'done' },
   { what: 'the BMC refuses', acts: first('bootOnceFromNetwork', { kind: 'refused', failure: failure('bmc_refused', { step: 's', value: '2', meaning: 'm' }) }), code: 'bmc_refused', refused: [['retry', {}, /ended by resume/]], ends: ['resume'], then: 'done' },
   { what: 'the BMC is another machine', acts: first('checkMachine', another), code: 'bmc_is_another_machine', refused: [['approve', {}, /ended by resume/]], ends: ['resume'], then: 'done' },
   { what: 'the BMC does not say which machine it is', acts: first('checkMachine', unreadable), code: 'bmc_uuid_unreadable', refused: [['resume', {}, /ended by approve/]], ends: ['approve', { reason: 'looked at the label' }], then: 'done' },
@@ -55,6 +57,15 @@ test.each(HOLDS)('$what: held, and ended by its verb', async ({ acts, code, refu
   expect(await workflows.say(handle, verb, input)).not.toMatch(/refused/);
   expect((await workflows.endOf(handle)).end).toBe(then);
   expect(node.called('noteHold').map(({ hold }) => (hold as { code: string } | null)?.code ?? null)).toEqual([code, null]);
+}, 20_000);
+
+test('a power command that was not sent once is asked for again with an intent of its own, and nobody is asked', async () => {
+  const node = workflows.node(first('changePower', notSent));
+  expect((await workflows.endOf(await workflows.startRun(node))).end).toBe('done');
+  const asked = node.called('changePower');
+  expect(asked.map(({ command }) => command)).toEqual(['off', 'off', 'on']);
+  expect(new Set(asked.map(({ intent }) => intent)).size).toBe(3);
+  expect(node.called('noteHold')).toEqual([]);
 }, 20_000);
 
 interface OwnEnd {

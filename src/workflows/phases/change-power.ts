@@ -1,7 +1,10 @@
 /** Power to on or off, as a phase needs it: asked, observed, asked again at most once, then held. */
+import { patched } from '@temporalio/workflow';
 import { POWER_REQUESTS } from '../../domain/limits.js';
 import { failure } from '../../domain/errors.js';
 import type { RunContext } from '../run-context.js';
+
+const NOT_SENT_AGAIN = 'a-power-command-that-was-not-sent-is-asked-for-again';
 
 /** @returns `reached` when the BMC read it (or a person did it for a manual node), `stop` when the run is to stop */
 export async function changePower(run: RunContext, command: 'on' | 'off', cycle: string): Promise<'reached' | 'stop'> {
@@ -20,6 +23,8 @@ export async function changePower(run: RunContext, command: 'on' | 'off', cycle:
     }
     if (result.kind === 'not-reached') {
       run.power = result.power;
+      // What was not sent had no effect, whatever the power reads.
+      if (request < POWER_REQUESTS && result.answer === 'not-sent' && patched(NOT_SENT_AGAIN)) continue;
       // A real reading shows that the last request had no effect: one more is not a second command for one effect.
       if (request < POWER_REQUESTS && result.power !== 'unknown' && result.power !== 'settling') continue;
     }
