@@ -8,7 +8,7 @@ export interface CappedBmcFactoryDeps {
   readonly factory: BmcFactory;
   /** Calls under way at once. */
   readonly most: number;
-  /** Milliseconds a call waits for its turn; with the call itself less than an activity may be silent (limit `activityTry`). */
+  /** Milliseconds a call waits for its turn; with the call itself less than an activity may be silent (limit `activityTry`), and than a request may take of the lease. */
   readonly waitMs?: number;
 }
 

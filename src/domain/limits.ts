@@ -53,5 +53,11 @@ export const withLimits = (overrides: Partial<Limits>): Limits => ({ ...DEFAULT_
 export const BOOT_ATTEMPTS = 3;
 /** A request to a BMC may take this much of the lease on it: what the lease's holder began has ended before another may begin. */
 export const REQUEST_SHARE_OF_LEASE = 0.75;
+/** Of that, milliseconds: what a driver may take, which ends before it would be hung up on; and what is left for a call to wait for its turn. */
+export function bmcTimes(leaseSeconds: number): { readonly methodMs: number; readonly turnMs: number } {
+  const requestMs = Math.floor(leaseSeconds * 1000 * REQUEST_SHARE_OF_LEASE);
+  const methodMs = Math.min(20_000, Math.floor(requestMs * 0.95));
+  return { methodMs, turnMs: Math.min(8000, requestMs - methodMs) };
+}
 /** Power requests in one phase before it holds: each is one command, sent only when the effect of the last was not seen. */
 export const POWER_REQUESTS = 2;

@@ -11,6 +11,7 @@ import { createCappedBmcFactory } from '../bmc/capped-factory.js';
 import type { Config } from '../config/index.js';
 import { lifecycleId, SEARCH_ATTRIBUTES, siteQueue, WORKFLOW_QUEUE } from '../contracts/messages.js';
 import type { NetboxClient } from '../contracts/netbox.js';
+import { bmcTimes } from '../domain/limits.js';
 import type { Store } from '../store/index.js';
 import type { Logger } from '../telemetry/log.js';
 import { startDeliverer, startLoop } from './deliverer.js';
@@ -109,7 +110,7 @@ function centralActivities({ config, store, temporal, netbox, libraries, tempora
 }
 
 function siteActivities({ config, store, temporal, libraries, log }: WorkerDeps): SiteActivities {
-  const bmc = createCappedBmcFactory({ factory: openBmcs(config, log), most: config.bmcCalls });
+  const bmc = createCappedBmcFactory({ factory: openBmcs(config, log), most: config.bmcCalls, waitMs: bmcTimes(config.limits.bmcLock).turnMs });
   const lockSeconds = config.limits.bmcLock;
   return {
     ...createPowerActivities({ bmc, stores: store, lockSeconds, crash: crashPointOf(config) }),

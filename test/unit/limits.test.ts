@@ -1,6 +1,6 @@
 /** Every wait has a limit, and the limits fit each other. */
 import { AMT_SETTLING_SECONDS } from '../../src/domain/power.js';
-import { BOOT_ATTEMPTS, DEFAULT_LIMITS, LIMITS, POWER_REQUESTS, withLimits, type LimitName } from '../../src/domain/limits.js';
+import { BOOT_ATTEMPTS, bmcTimes, DEFAULT_LIMITS, LIMITS, POWER_REQUESTS, REQUEST_SHARE_OF_LEASE, withLimits, type LimitName } from '../../src/domain/limits.js';
 
 test.each(Object.entries(LIMITS))('%s is a positive number of seconds, and says of what', (_name, { seconds, of }) => {
   expect(Number.isFinite(seconds) && seconds > 0).toBe(true);
@@ -38,4 +38,9 @@ test('overrides change what they name, and nothing else', () => {
 });
 test('a boot is tried three times, a power request twice', () => {
   expect([BOOT_ATTEMPTS, POWER_REQUESTS]).toEqual([3, 2]);
+});
+
+test.each([[60, 20_000, 8000], [30, 20_000, 2500], [20, 14_250, 750], [2, 1425, 75]])('of a lease of %i s a driver may take %i ms, after a wait of %i ms for its turn: both end before the request is hung up on', (seconds, methodMs, turnMs) => {
+  expect(bmcTimes(seconds)).toEqual({ methodMs, turnMs });
+  expect(methodMs + turnMs).toBeLessThanOrEqual(seconds * 1000 * REQUEST_SHARE_OF_LEASE);
 });
