@@ -2,7 +2,7 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { z } from 'zod';
 import type { HttpAnswer } from './transport.js';
-import { ok, problem, type Outcome } from './problem.js';
+import { ok, problem, type Outcome } from '../problem.js';
 
 const parser = new XMLParser({
   ignoreAttributes: true,

@@ -1,6 +1,6 @@
 /** Whether an AMT can be told to boot from the network, found out before it is told: afterwards it may say yes and boot something else. */
 import type { Conversation } from './conversation.js';
-import { ok, type Outcome, type Problem } from './problem.js';
+import { ok, type Outcome, type Problem } from '../problem.js';
 import { BootCapabilitiesBody, ControlModeBody } from './shapes.js';
 
 /** IPS_HostBasedSetupService.CurrentControlMode: 0 not provisioned, 1 client, 2 admin. */

@@ -16,7 +16,7 @@ import {
 } from './envelope.js';
 import { osPowerState } from './findings.js';
 import { FORCE_PXE_BOOT, POWER_REQUEST } from './names.js';
-import { commandResult, problem, type Outcome, type Problem } from './problem.js';
+import { commandResult, problem, unknown, type Outcome } from '../problem.js';
 import { BootSettingsBody, IdentifyBody, OsPowerBody, PlatformGuidBody, PowerStateBody, PutBody, SoftwareItem } from './shapes.js';
 import { createTransport } from './transport.js';
 
@@ -42,7 +42,6 @@ export interface AmtDeps {
 const hostAndPort = ({ host, port }: BmcAddress, isTls: boolean): string => `${host.includes(':') ? `[${host}]` : host}:${port ?? (isTls ? AMT_TLS_PORT : AMT_PORT)}`;
 
 const command = (outcome: Outcome<unknown>): CommandResult => (outcome.kind === 'ok' ? { kind: 'accepted' } : commandResult(outcome.problem));
-const unknown = ({ code, why }: Problem): { kind: 'unknown'; code: Problem['code']; why: string } => ({ kind: 'unknown', code, why });
 
 /** Opens nothing yet: each request makes its own connection. */
 export function createAmtBmc(deps: AmtDeps): Bmc {

@@ -6,7 +6,7 @@ import { readAnswer } from './answer.js';
 import type { Timeouts } from './connection.js';
 import { enumerateEnvelope, getEnvelope, pullEnvelope, type DrawMessageId } from './envelope.js';
 import type { ResourceName } from './names.js';
-import { ok, problem, type Outcome } from './problem.js';
+import { ok, problem, type Outcome } from '../problem.js';
 import { returnValueRow, type MethodName } from './return-values.js';
 import { EnumerateBody, methodBody, pullBody } from './shapes.js';
 import type { Transport } from './transport.js';

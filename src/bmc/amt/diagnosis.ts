@@ -6,7 +6,7 @@ import {
   addressFinding, bootFinding, clockFinding, controlModeFinding, linkFinding, osPowerFinding, powerPolicyFinding, provisioningFinding, versionFinding,
 } from './findings.js';
 import { WIRED_PORT } from './names.js';
-import type { Outcome, Problem } from './problem.js';
+import type { Outcome, Problem } from '../problem.js';
 import {
   BootCapabilitiesBody, ControlModeBody, ElementSettingItem, GeneralSettingsBody, OsPowerBody, PortBody, PowerSchemeItem, ProvisioningBody, SoftwareItem, TimeBody,
 } from './shapes.js';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../telemetry/log.js';
 import { WSMAN_PATH, type Connection, type HttpOutcome, type Timeouts } from './connection.js';
 import type { DigestSession } from './digest.js';
-import { ok, problem, type Outcome, type Problem } from './problem.js';
+import { ok, problem, type Outcome, type Problem } from '../problem.js';
 
 export interface HttpAnswer {
   readonly status: number;

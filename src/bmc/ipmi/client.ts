@@ -3,7 +3,7 @@ import type { Bmc, BmcCapabilities, BmcCredentials, BmcIdentity, CommandResult, 
 import type { BmcAddress } from '../../contracts/device.js';
 import type { PowerReading } from '../../domain/power.js';
 import type { Logger } from '../../telemetry/log.js';
-import { commandResult, type Problem } from '../amt/problem.js';
+import { commandResult, unknown } from '../problem.js';
 import { readGuid } from './guid.js';
 import { createIpmitool, DEFAULT_TIMEOUTS, type Timeouts } from './ipmitool.js';
 import { createProgram, type RunProgram } from './program.js';
@@ -84,5 +84,3 @@ export function createIpmiBmc(deps: IpmiDeps): Bmc {
     },
   };
 }
-
-const unknown = ({ code, why }: Problem): { kind: 'unknown'; code: Problem['code']; why: string } => ({ kind: 'unknown', code, why });

@@ -4,7 +4,7 @@ import type { BmcCredentials } from '../../contracts/bmc.js';
 import type { BmcAddress } from '../../contracts/device.js';
 import { MetalflowError } from '../../domain/errors.js';
 import type { Logger } from '../../telemetry/log.js';
-import { ok, problem, type Outcome } from '../amt/problem.js';
+import { ok, problem, type Outcome } from '../problem.js';
 import type { ProgramEnd, RunProgram } from './program.js';
 import { tellingLines, WORDS, type WordsRow } from './words.js';
 

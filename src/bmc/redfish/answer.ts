@@ -1,7 +1,7 @@
 /** What the answer to a request means: a JSON resource, or the service's error in words. */
 import { readJson } from '../../domain/json.js';
 import type { z } from 'zod';
-import { ok, problem, type Outcome } from '../amt/problem.js';
+import { ok, problem, type Outcome } from '../problem.js';
 import type { HttpAnswer } from './exchange.js';
 import { ErrorBody } from './shapes.js';
 

@@ -4,7 +4,7 @@ import type { BmcAddress } from '../../contracts/device.js';
 import type { PowerReading, PowerSeen } from '../../domain/power.js';
 import { parseUuid } from '../../domain/uuid.js';
 import type { Logger } from '../../telemetry/log.js';
-import { commandResult, type Outcome, type Problem } from '../amt/problem.js';
+import { commandResult, unknown, type Outcome } from '../problem.js';
 import type { Trust } from '../trust.js';
 import { chooseBoot, chooseReset, type BootOverride } from './choices.js';
 import { createExchange, DEFAULT_TIMEOUTS, type Timeouts } from './exchange.js';
@@ -164,8 +164,6 @@ export function createRedfishBmc(deps: RedfishDeps): Bmc {
     return { kind: 'refused', code: 'bmc_refused', why, details: { step, value, meaning: why } };
   }
 }
-
-const unknown = ({ code, why }: Problem): { kind: 'unknown'; code: Problem['code']; why: string } => ({ kind: 'unknown', code, why });
 
 /** Precondition Failed, Precondition Required. */
 const TAG_REFUSED = ['412', '428'];

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import type { BmcCredentials } from '../../contracts/bmc.js';
 import type { Logger } from '../../telemetry/log.js';
-import { ok, problem, type Outcome } from '../amt/problem.js';
+import { ok, problem, type Outcome } from '../problem.js';
 import { readResource, refusal } from './answer.js';
 import type { Exchange, HttpAnswer, HttpOutcome, Timeouts } from './exchange.js';
 import { ResourcePath, ServiceRoot } from './shapes.js';

@@ -2,7 +2,7 @@
 import type { BmcAddress } from '../../contracts/device.js';
 import { MetalflowError } from '../../domain/errors.js';
 import { parseUuid } from '../../domain/uuid.js';
-import { ok, problem, type Outcome } from '../amt/problem.js';
+import { ok, problem, type Outcome } from '../problem.js';
 import type { RedfishService } from './service.js';
 import { Collection, ComputerSystem } from './shapes.js';
 

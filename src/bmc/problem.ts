@@ -1,6 +1,6 @@
 /** Why an exchange with a BMC gave no usable answer, and whether its request may have been carried out all the same. */
-import type { CommandResult } from '../../contracts/bmc.js';
-import type { BmcProblemCode } from '../../domain/power.js';
+import type { CommandResult } from '../contracts/bmc.js';
+import type { BmcProblemCode } from '../domain/power.js';
 
 export interface Problem {
   readonly code: BmcProblemCode;
@@ -25,3 +25,6 @@ export function commandResult({ code, why, effect, details }: Problem): CommandR
   if (effect === 'possible') return { kind: 'unknown', why };
   return code === 'bmc_unreachable' ? { kind: 'not-sent', why } : { kind: 'refused', code, why, details };
 }
+
+/** What a problem means for a read. */
+export const unknown = ({ code, why }: Problem): { kind: 'unknown'; code: Problem['code']; why: string } => ({ kind: 'unknown', code, why });
