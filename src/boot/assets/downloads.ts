@@ -2,7 +2,7 @@
 import { MetalflowError } from '../../domain/errors.js';
 
 /** A node needs two or three at once; the rest is for nodes that share an address behind a relay nobody told us of. */
-const MOST_OF_ONE = 64;
+const MOST_OF_ONE = 128;
 
 export interface Downloads {
   /** Waits for `work`, which counts as the sender's until it ends. @throws rate_limited, and what `work` throws */
