@@ -13,7 +13,7 @@ import type { CentralActivities, SiteActivities } from '../../src/activities/ind
 import { ERRORS, failure, type ErrorCode, type ErrorDetails } from '../../src/domain/errors.js';
 import { withLimits, type Limits } from '../../src/domain/limits.js';
 import type { RunKind } from '../../src/domain/runs.js';
-import { lifecycleId, runWorkflowId, SEARCH_ATTRIBUTES, SIGNALS, siteQueue, STATE_QUERY, WORKFLOW_QUEUE, WORKFLOWS, type LifecycleCarried, type LifecycleView, type OperatorVerb, type RunInput, type RunOutcome, type RunView, type VerbInput, type WatchedEnd } from '../../src/contracts/messages.js';
+import { lifecycleId, runWorkflowId, SEARCH_ATTRIBUTES, SIGNALS, siteQueue, STATE_QUERY, TAKING_UP, WORKFLOW_QUEUE, WORKFLOWS, type LifecycleCarried, type LifecycleView, type OperatorVerb, type RunInput, type RunOutcome, type RunView, type VerbInput, type WatchedEnd } from '../../src/contracts/messages.js';
 import type { RunPlan } from '../../src/contracts/plan.js';
 import type { DeviceRecord } from '../../src/contracts/store.js';
 
@@ -252,11 +252,16 @@ export async function openWorkflowBench(): Promise<WorkflowBench> {
       return until(what, look).finally(() => clock.lockTimeSkipping({}));
     },
     async say(handle, verb, input = {}) {
-      const { runId } = await handle.describe();
-      try {
-        return (await handle.executeUpdate<{ text: string }, [VerbInput]>(verb, { args: [{ by: 'tester', runId, ...input }] })).text;
-      } catch (error) {
-        return `refused: ${((error as Error).cause as Error | undefined)?.message ?? (error as Error).message}`;
+      // As the operator plane does: said again while the node is taken up.
+      for (let tries = 0; ; tries++) {
+        const { runId } = await handle.describe();
+        try {
+          return (await handle.executeUpdate<{ text: string }, [VerbInput]>(verb, { args: [{ by: 'tester', runId, ...input }] })).text;
+        } catch (error) {
+          const why = ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
+          if (tries === 50 || !why.includes(TAKING_UP)) return `refused: ${why}`;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
     async close() {

@@ -13,7 +13,7 @@ import { Wire, type Fate } from '../support/power/wire.js';
 import { seededRandom } from '../support/random.js';
 import { StoreBench, UUID } from '../support/store-bench.js';
 
-const INTERLEAVINGS = 150;
+const INTERLEAVINGS = 60;
 const LOCK_SECONDS = 60;
 const LIMIT_SECONDS = 60;
 const CRASH_POINTS = ['changePower:intent-written', 'changePower:after-effect', 'changePower:answer-written', 'confirmOff:between-reads', 'somewhere'] as const;
