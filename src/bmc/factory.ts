@@ -7,7 +7,7 @@ import { issuesText } from '../contracts/primitives.js';
 import { isMetalflowError, MetalflowError } from '../domain/errors.js';
 import type { Logger } from '../telemetry/log.js';
 import { AMT_PORT, AMT_TLS_PORT, createAmtBmc } from './amt/client.js';
-import type { Timeouts } from './amt/connection.js';
+import type { Timeouts } from './http-once.js';
 import { readAuthorities } from './authorities.js';
 import { createIpmiBmc } from './ipmi/client.js';
 import { createManualBmc } from './manual.js';

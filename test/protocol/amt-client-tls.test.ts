@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
 import { createAmtBmc } from '../../src/bmc/amt/client.js';
-import type { Timeouts } from '../../src/bmc/amt/connection.js';
+import type { Timeouts } from '../../src/bmc/http-once.js';
 import { createBmcFactory } from '../../src/bmc/factory.js';
 import type { Trust } from '../../src/bmc/trust.js';
 import type { Bmc } from '../../src/contracts/bmc.js';

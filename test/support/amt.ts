@@ -1,6 +1,6 @@
 /** A simulated AMT, what its machine was told, and Bmc objects that talk to it. */
 import { createAmtBmc } from '../../src/bmc/amt/client.js';
-import type { Timeouts } from '../../src/bmc/amt/connection.js';
+import type { Timeouts } from '../../src/bmc/http-once.js';
 import type { Trust } from '../../src/bmc/trust.js';
 import type { Bmc } from '../../src/contracts/bmc.js';
 import { startAmtSimulator, type AmtSimulator, type AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';

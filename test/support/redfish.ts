@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createRedfishBmc } from '../../src/bmc/redfish/client.js';
-import type { Timeouts } from '../../src/bmc/redfish/exchange.js';
+import type { Timeouts } from '../../src/bmc/http-once.js';
 import type { Trust } from '../../src/bmc/trust.js';
 import type { Bmc } from '../../src/contracts/bmc.js';
 import type { BmcAddress } from '../../src/contracts/device.js';

@@ -8,7 +8,8 @@ import type { Trust } from '../trust.js';
 import { readBootReadiness } from './boot-readiness.js';
 import { clearedBootSettings } from './boot-settings.js';
 import { createConversation } from './conversation.js';
-import { createConnection, DEFAULT_TIMEOUTS, type Connection, type Timeouts } from './connection.js';
+import type { Timeouts } from '../http-once.js';
+import { createConnection, DEFAULT_TIMEOUTS, type Connection } from './connection.js';
 import { createDigestSession } from './digest.js';
 import { diagnose } from './diagnosis.js';
 import {

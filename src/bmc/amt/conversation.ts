@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import type { Logger } from '../../telemetry/log.js';
 import { readAnswer } from './answer.js';
-import type { Timeouts } from './connection.js';
+import type { Timeouts } from '../http-once.js';
 import { enumerateEnvelope, getEnvelope, pullEnvelope, type DrawMessageId } from './envelope.js';
 import type { ResourceName } from './names.js';
 import { ok, problem, type Outcome } from '../problem.js';

@@ -1,7 +1,8 @@
 /** WS-Man envelopes over HTTP Digest: who may be asked again, and what a lost answer means. One request at a time. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../telemetry/log.js';
-import { WSMAN_PATH, type Connection, type HttpOutcome, type Timeouts } from './connection.js';
+import type { Timeouts } from '../http-once.js';
+import { WSMAN_PATH, type Connection, type HttpOutcome } from './connection.js';
 import type { DigestSession } from './digest.js';
 import { ok, problem, type Outcome, type Problem } from '../problem.js';
 

@@ -8,7 +8,8 @@ import type { BmcCredentials } from '../../contracts/bmc.js';
 import type { Logger } from '../../telemetry/log.js';
 import { ok, problem, type Outcome } from '../problem.js';
 import { readResource, refusal } from './answer.js';
-import type { Exchange, HttpAnswer, HttpOutcome, Timeouts } from './exchange.js';
+import type { Timeouts } from '../http-once.js';
+import type { Exchange, HttpAnswer, HttpOutcome } from './exchange.js';
 import { ResourcePath, ServiceRoot } from './shapes.js';
 
 export const ROOT = '/redfish/v1/';
