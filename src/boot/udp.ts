@@ -16,6 +16,11 @@ const noLookUp6 = (address: string, _options: unknown, found: Found): void => fo
 /** A socket of the address's family on `port`; 0 takes a free one. @throws the socket's error */
 export async function bindUdp(address: string, port: number): Promise<Socket> {
   const socket = createSocket(isIPv6(address) ? { type: 'udp6', lookup: noLookUp6 as never } : { type: 'udp4', lookup: noLookUp4 as never });
+  return bound(socket, address, port);
+}
+
+/** @returns the socket once it is bound. @throws the socket's error; then it is closed */
+export async function bound(socket: Socket, address: string, port: number): Promise<Socket> {
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once('error', reject);

@@ -1,6 +1,7 @@
 /** UDP sockets for DHCP's ports, which several programs of a machine share. */
 import { createSocket, type Socket } from 'node:dgram';
 import { listenRefusal } from '../../telemetry/listening.js';
+import { bound } from '../udp.js';
 
 /**
  * Shares the port (SO_REUSEADDR: a DHCP client or an address server may hold it too; every one of them gets each broadcast) and may send
@@ -8,21 +9,11 @@ import { listenRefusal } from '../../telemetry/listening.js';
  * @throws port_in_use, port_forbidden, address_not_here
  */
 export async function bindShared(what: string, address: string, port: number): Promise<Socket> {
-  const socket = createSocket({ type: 'udp4', reuseAddr: true });
-  try {
-    await new Promise<void>((resolve, reject) => {
-      socket.once('error', reject);
-      socket.bind({ address, port, exclusive: true }, () => {
-        socket.off('error', reject);
-        resolve();
-      });
-    });
-    socket.setBroadcast(true);
-    return socket;
-  } catch (error) {
-    socket.close();
+  const socket = await bound(createSocket({ type: 'udp4', reuseAddr: true }), address, port).catch(async (error: unknown) => {
     throw await listenRefusal({ what, transport: 'udp', address, port }, error);
-  }
+  });
+  socket.setBroadcast(true);
+  return socket;
 }
 
 export const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.close(resolve));
