@@ -3,7 +3,7 @@
  * started again. Whatever died, the node becomes active and is retired, each disk is wiped and written once, and its BMC was
  * asked no more than in peace. What is counted, and why it must be so, is in test/support/world/crash-life.ts.
  */
-import { beginLife, countBefore, CRASH_WORLD, dieAndGoOn, expectRunDoneOnce } from '../support/world/crash-life.js';
+import { CRASH_WORLD, expectLifeDoneOnce } from '../support/world/crash-life.js';
 import { PROVISION_ROWS, RETIRE_ROWS, type CrashRow } from '../support/world/crash-rows.js';
 import { openLanes, type Lanes } from '../support/world/lanes.js';
 import { startTestTemporal, type TestTemporal } from '../support/world/temporal.js';
@@ -31,12 +31,5 @@ const LIVES: readonly (readonly [string, string, CrashRow | null, CrashRow | nul
 ];
 
 test.concurrent.each(LIVES)('a node becomes active though the house dies at %s, and is retired though it dies at %s', async (_first, _second, provision, retire) => {
-  await lanes.take(async (world) => {
-    const life = await beginLife(world);
-    for (const [request, row] of [['provision', provision], ['retire', retire]] as const) {
-      const before = countBefore(life);
-      await dieAndGoOn(life, request, row);
-      await expectRunDoneOnce(life, request, before, row);
-    }
-  });
+  await lanes.take((world) => expectLifeDoneOnce(world, provision, retire));
 }, 400_000);

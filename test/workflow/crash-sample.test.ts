@@ -1,5 +1,5 @@
 /** A sample of what test/e2e/crash-* does at every point; and that no point is forgotten there. */
-import { beginLife, countBefore, CRASH_WORLD, dieAndGoOn, expectRunDoneOnce } from '../support/world/crash-life.js';
+import { CRASH_WORLD, expectLifeDoneOnce } from '../support/world/crash-life.js';
 import { allPoints, ELSEWHERE, pointOf, PROVISION_ROWS, RETIRE_ROWS } from '../support/world/crash-rows.js';
 import { openLanes, type Lanes } from '../support/world/lanes.js';
 import { startTestTemporal, type TestTemporal } from '../support/world/temporal.js';
@@ -31,12 +31,5 @@ test.concurrent.each([
 ])('a node becomes active though the house dies at %s, and is retired though it dies at %s', async (first, second) => {
   const provision = PROVISION_ROWS.find(({ at }) => at === first)!;
   const retire = RETIRE_ROWS.find(({ at }) => at === second)!;
-  await lanes.take(async (world) => {
-    const life = await beginLife(world);
-    for (const [request, row] of [['provision', provision], ['retire', retire]] as const) {
-      const before = countBefore(life);
-      await dieAndGoOn(life, request, row);
-      await expectRunDoneOnce(life, request, before, row);
-    }
-  });
+  await lanes.take((world) => expectLifeDoneOnce(world, provision, retire));
 }, 120_000);

@@ -147,3 +147,13 @@ async function expectPowerOnce({ node, db }: Life, run: number, peace: Expected[
   // Nothing but on and off was ever asked, and nothing was refused.
   expect(powerCommands.filter(({ value, returnValue }) => ![2, 8].includes(value) || returnValue !== 0)).toEqual([]);
 }
+
+/** A node becomes active and is retired, each with its death; null: in peace. */
+export async function expectLifeDoneOnce(world: World, provision: CrashRow | null, retire: CrashRow | null): Promise<void> {
+  const life = await beginLife(world);
+  for (const [request, row] of [['provision', provision], ['retire', retire]] as const) {
+    const before = countBefore(life);
+    await dieAndGoOn(life, request, row);
+    await expectRunDoneOnce(life, request, before, row);
+  }
+}
