@@ -7,6 +7,8 @@ const shared = {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   moduleFileExtensions: ['ts', 'js', 'mjs', 'json', 'node'],
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.tools', '<rootDir>/.work'],
+  // Ends what would never end; how fast anything is, is for the benches.
+  testTimeout: 300_000,
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
 };

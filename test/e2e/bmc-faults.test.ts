@@ -18,11 +18,11 @@ beforeAll(async () => {
   world = await createWorld(temporal, { limits: { poweringOff: 1, poweringOn: 1, settling: 1, planning: 5 } });
   addClass(world, OFF_ONLY, 'talos', () => ({ retireWipes: false }));
   await world.start();
-}, 60_000);
+});
 afterAll(async () => {
   await world?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 /** A node that runs something metalflow did not install; a retire of it is power alone. */
 async function runningNode(options: { payload?: Payload; customFields?: Record<string, unknown> } = {}): Promise<WorldNode> {
@@ -57,7 +57,7 @@ describe('a BMC that accepts off and stays on', () => {
     await world.untilState(node, 'retired');
     expect(powerCommands(node)).toHaveLength(POWER_REQUESTS);
     expect(world.netbox.device(node.deviceId).status).toBe('offline');
-  }, 60_000);
+  });
 
   test('is asked once more at each resume, and by nobody else', async () => {
     const node = await runningNode();
@@ -71,7 +71,7 @@ describe('a BMC that accepts off and stays on', () => {
     expect(powerCommands(node)).toHaveLength(before + 1);
     node.machine.amt.setPower('off-hard');
     await world.untilState(node, 'retired');
-  }, 60_000);
+  });
 
   test('in hibernate it is not off (7 is neither 6 nor 8)', async () => {
     const node = await runningNode();
@@ -83,7 +83,7 @@ describe('a BMC that accepts off and stays on', () => {
     expect(held).toMatchObject({ state: 'retiring', power: 'sleeping' });
     node.machine.amt.setPower('off-soft');
     await world.untilState(node, 'retired');
-  }, 60_000);
+  });
 });
 
 describe('a BMC of another machine', () => {
@@ -105,7 +105,7 @@ describe('a BMC of another machine', () => {
     await node.machine.amt.setFaults({ otherUuid: null });
     await say(world, node, 'resume');
     await world.untilState(node, 'active');
-  }, 60_000);
+  });
 
   test('cancelled while it is held, the run takes its request along: it is not begun again', async () => {
     const node = await world.addNode();
@@ -118,7 +118,7 @@ describe('a BMC of another machine', () => {
     expect(world.netbox.device(node.deviceId)).toMatchObject({ status: 'planned', customFields: { desired_action: null } });
     const { body } = await world.api('GET', `/api/v1/nodes/${node.deviceId}`);
     expect(body['runs']).toHaveLength(1);
-  }, 60_000);
+  });
 
   test('that came between the off and its two reads proves nothing: not retired', async () => {
     const node = await runningNode();
@@ -135,7 +135,7 @@ describe('a BMC of another machine', () => {
     await world.untilState(node, 'retired');
     // That it read off all the while neither ended the hold nor began it again.
     expect((await journal(world, node)).filter(({ text }) => text.startsWith('held (bmc_is_another_machine)'))).toHaveLength(1);
-  }, 60_000);
+  });
 });
 
 describe('a machine UUID that nobody can compare', () => {
@@ -153,7 +153,7 @@ describe('a machine UUID that nobody can compare', () => {
     await say(world, node, 'approve', { reason: 'I followed the cable' });
     await world.untilState(node, 'retired');
     expect(await journal(world, node)).toContainEqual(expect.objectContaining({ by: 'tester', text: expect.stringContaining('was approved as this device') }));
-  }, 60_000);
+  });
 });
 
 describe('a BMC that does not answer', () => {
@@ -168,7 +168,7 @@ describe('a BMC that does not answer', () => {
     expect(powerCommands(node)).toEqual([]);
     await say(world, node, 'resume');
     await world.untilState(node, 'retired');
-  }, 60_000);
+  });
 
   test('after an off that it accepted is settling, then unknown: held, and retired only when it is read off', async () => {
     const node = await runningNode();
@@ -184,7 +184,7 @@ describe('a BMC that does not answer', () => {
     await node.machine.amt.setFaults({ unreachable: false });
     await world.untilState(node, 'retired');
     expect(powerCommands(node)).toHaveLength(POWER_REQUESTS);
-  }, 60_000);
+  });
 
   test('and never will: only an approver who says that the machine is gone, and why, closes it, unproven for ever', async () => {
     const node = await runningNode();
@@ -200,7 +200,7 @@ describe('a BMC that does not answer', () => {
     await world.until('offline in NetBox', () => world.netbox.device(node.deviceId).status === 'offline');
     expect(world.netbox.device(node.deviceId)).toMatchObject({ status: 'offline', customFields: { lifecycle_state: 'retired-unproven' } });
     expect(await journal(world, node)).toContainEqual(expect.objectContaining({ by: 'tester', text: expect.stringContaining('ticket 4711') }));
-  }, 60_000);
+  });
 });
 
 test('a wrong password is named with its secret; once the file is right, resume goes on', async () => {
@@ -215,7 +215,7 @@ test('a wrong password is named with its secret; once the file is right, resume 
   writeFileSync(file, JSON.stringify({ username: 'admin', password: 'P@ssw0rd1' }));
   await say(world, node, 'resume');
   await world.untilState(node, 'retired');
-}, 60_000);
+});
 
 describe('a node without a BMC', () => {
   test('is provisioned by a person who is told each step, and retired only when an approver says that it is gone', async () => {
@@ -252,5 +252,5 @@ describe('a node without a BMC', () => {
     expect((await world.node(node)).state).toBe('retiring');
     await say(world, node, 'approve', { attestRemoved: true, reason: 'carried out of the building' });
     await world.untilState(node, 'retired-unproven');
-  }, 120_000);
+  });
 });

@@ -12,11 +12,11 @@ let world: World;
 beforeAll(async () => {
   temporal = await startTestTemporal();
   world = await createWorld(temporal, { limits: { ...CRASH_WORLD.limits, awaitingAttestation: 12, agentSilence: SILENCE } });
-}, 60_000);
+});
 afterAll(async () => {
   await world?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 test('store and Temporal belong together though the house dies twice while it links them', async () => {
   const db = await world.db();
@@ -28,7 +28,7 @@ test('store and Temporal belong together though the house dies twice while it li
   expect(await read()).toEqual({ installation_id: id, status: 'confirmed', epoch: 0 });
   const { memo } = await world.temporal.client.workflow.getHandle(INSTALLATION_WORKFLOW_ID).describe();
   expect(memo).toMatchObject({ installationId: id });
-}, 60_000);
+});
 
 test.each(['deliver-signal-lifecycle:after-effect', 'adoptIntakeAttempt:before', 'adoptIntakeAttempt:before-answer'])('a node that waits in the menu is installed without a power cycle though the house dies at %s', async (at) => {
   await world.house?.kill();
@@ -48,14 +48,14 @@ test.each(['deliver-signal-lifecycle:after-effect', 'adoptIntakeAttempt:before',
   await world.until('the node to wait', waits);
   await dieAndGoOn(life, 'provision', diesAsItAttests ? null : { at });
   await expectRunDoneOnce(life, 'provision', before, null, { sent: { on: 0, off: 0 } });
-}, 120_000);
+});
 
 test('a boot script that died with the house is booted again, from power off, and the run ends as it would have', async () => {
   const life = await beginLife(world);
   const before = countBefore(life);
   await dieAndGoOn(life, 'provision', { at: 'boot-seen-before-answer' });
   await expectRunDoneOnce(life, 'provision', before, { at: 'boot-seen-before-answer', mayBootAgain: 'the script was lost with the house' });
-}, 120_000);
+});
 
 test('a retired node that is declared again becomes active though the house dies while it is taken up', async () => {
   const life = await beginLife(world);
@@ -69,7 +69,7 @@ test('a retired node that is declared again becomes active though the house dies
   world.netbox.patchDevice(node.deviceId, { status: 'planned' });
   await dieAndGoOn(life, 'provision', { at: 'lookAtDevice:registered' });
   await expectRunDoneOnce(life, 'provision', before, null, { run: 3 });
-}, 120_000);
+});
 
 test('a wipe goes on while the house is away for longer than an agent may be silent, and nobody holds it against the agent', async () => {
   const life = await beginLife(world);
@@ -85,4 +85,4 @@ test('a wipe goes on while the house is away for longer than an agent may be sil
   await expectRunDoneOnce(life, 'retire', before, null);
   const holds = await db.selectFrom('journal').select('text').where('device_id', '=', node.deviceId).where('kind', '=', 'hold').execute();
   expect(holds).toEqual([]);
-}, 120_000);
+});

@@ -15,11 +15,11 @@ let lanes: Lanes;
 beforeAll(async () => {
   temporal = await startTestTemporal();
   lanes = await openLanes(temporal, LANES, CRASH_WORLD);
-}, 60_000);
+});
 afterAll(async () => {
   await lanes?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 /** A death a run, so that one node serves two rows; the first node lives in peace, and shows what the others are held against. */
 const LIVES: readonly (readonly [string, string, CrashRow | null, CrashRow | null])[] = [

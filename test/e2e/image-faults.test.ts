@@ -19,11 +19,11 @@ beforeAll(async () => {
   cap = 4 * MIB;
   world = await createWorld(temporal, { env: { METALFLOW_IMAGE_MAX_BYTES: String(cap) } });
   await world.start();
-}, 60_000);
+});
 afterAll(async () => {
   await world?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 const asset = (name: string): string => join(world.dir, 'assets', name);
 /** The image again, under a name that a test may spoil. */
@@ -66,7 +66,7 @@ describe('an artefact that is not what the class says fails before any node is t
     await say(world, node, 'retry');
     await world.untilState(node, 'active');
     expect(await world.run(node, 2)).toMatchObject({ end: 'done' });
-  }, 60_000);
+  });
 });
 
 describe('disks that do not fit fail when the node has told its disks, before anything is ordered', () => {
@@ -85,7 +85,7 @@ describe('disks that do not fit fail when the node has told its disks, before an
     fix(node);
     await say(world, node, 'retry');
     await world.untilState(node, 'active');
-  }, 60_000);
+  });
 
   test('the disk is smaller than the image: disk_too_small, and not a byte of it is written', async () => {
     const node = await world.addNode({ diskBytes: 2 * MIB });
@@ -94,7 +94,7 @@ describe('disks that do not fit fail when the node has told its disks, before an
     await expectFailure(node, 1, 'disk_too_small');
     expect([await orders(world, node), begun(node, 'write-image')]).toEqual([[], []]);
     expect(readFileSync(path).every((byte) => byte === 0)).toBe(true);
-  }, 60_000);
+  });
 });
 
 test('an image that changed between the check and the write is refused by the agent, and the disk does not boot', async () => {
@@ -115,4 +115,4 @@ test('an image that changed between the check and the write is refused by the ag
   copyOfImage('changing.gz');
   await say(world, node, 'retry');
   await world.untilState(node, 'active');
-}, 60_000);
+});

@@ -19,14 +19,14 @@ beforeAll(async () => {
   // Slow enough to act for as long as the tests look, and never silent for as long as an agent may be.
   acting.machine.node.setBehaviours({ slowBytesPerSecond: 400_000 });
   for (const node of [active, held, acting]) world.ask(node, 'provision');
-  await world.untilState(active, 'active', 60);
-  await world.until('held', async () => (await world.runView(held, 1)).hold, 60);
-  await world.until('writing its image', async () => (await world.run(acting, 1)).orders.find(({ action, state }) => action === 'write-image' && state === 'consumed'), 60);
-}, 150_000);
+  await world.untilState(active, 'active');
+  await world.until('held', async () => (await world.runView(held, 1)).hold);
+  await world.until('writing its image', async () => (await world.run(acting, 1)).orders.find(({ action, state }) => action === 'write-image' && state === 'consumed'));
+});
 afterAll(async () => {
   await world?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 const handle = (workflowId: string) => world.temporal.client.workflow.getHandle(workflowId);
 const runOf = (node: WorldNode) => runWorkflowId(node.deviceId, 1);
@@ -52,7 +52,7 @@ const LISTS: readonly [string, () => string, () => string[]][] = [
 ];
 test.each(LISTS)('a list finds %s', async (_, query, expected) => {
   await listed(query(), expected());
-}, 60_000);
+});
 
 test('each workflow has one line that says what it is', async () => {
   const summaries = await Promise.all([lifecycleId(active.deviceId), runOf(active), 'metalflow/installation'].map(async (id) => wordsOf((await described(id)).executionConfig?.userMetadata?.summary?.data)));
@@ -105,7 +105,7 @@ test('the heartbeat of a pending order shows how far it is', async () => {
     return seen?.progress !== undefined && seen.done! > 0 ? seen : null;
   }, 60);
   expect(progress).toMatchObject({ state: 'consumed', progress: expect.stringMatching(/^\d+ %$/), unit: 'bytes' });
-}, 70_000);
+});
 
 test('a run that has ended shows nothing as pending', async () => {
   expect((await described(runOf(active))).pendingActivities).toEqual([]);
@@ -119,6 +119,6 @@ test('an idle lifecycle grows no history while NetBox is looked at again and aga
     return count;
   };
   const [before, seen] = [await length(), await looks()];
-  await world.until('three more looks at NetBox', async () => (await looks()) >= seen + 3, 60);
+  await world.until('three more looks at NetBox', async () => (await looks()) >= seen + 3);
   expect(await length()).toBe(before);
-}, 70_000);
+});

@@ -8,11 +8,11 @@ beforeAll(async () => {
   temporal = await startTestTemporal();
   world = await createWorld(temporal);
   await world.start();
-}, 60_000);
+});
 afterAll(async () => {
   await world?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 test('a planned device becomes an active node, is reprovisioned, wiped, provisioned again and retired', async () => {
   const node = await world.addNode({ payload: 'talos' });
@@ -34,4 +34,4 @@ test('a planned device becomes an active node, is reprovisioned, wiped, provisio
   await world.until('offline in NetBox', () => world.netbox.device(node.deviceId).status === 'offline');
   expect(world.netbox.device(node.deviceId)).toMatchObject({ status: 'offline', customFields: { desired_action: null, lifecycle_state: 'retired' } });
   expect(node.machine.amt.power()).toMatch(/^off/);
-}, 120_000);
+});

@@ -15,16 +15,16 @@ let proxy: AgentProxy;
 let world: World;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-}, 60_000);
+});
 beforeEach(async () => {
   proxy = await startAgentProxy();
   world = await createWorld(temporal, { env: proxy.env, limits: { agentSilence: 3 } });
   await world.start();
-}, 60_000);
+});
 afterEach(async () => {
   await world?.close();
   await proxy?.close();
-}, 60_000);
+});
 afterAll(async () => temporal?.close(), 60_000);
 
 interface Fleet {
@@ -109,7 +109,7 @@ describe('a full store beside an empty Temporal', () => {
 
     await say(world, planned, 'adopt', { reason: REASON });
     await world.untilState(planned, 'active');
-  }, 180_000);
+  });
 });
 
 describe('a full Temporal beside an empty store', () => {
@@ -148,7 +148,7 @@ describe('a full Temporal beside an empty store', () => {
     await world.untilState(planned, 'planned');
     world.ask(planned, 'provision');
     await world.untilState(planned, 'active');
-  }, 180_000);
+  });
 });
 
 describe('a store that was put back from a backup', () => {
@@ -180,7 +180,7 @@ describe('a store that was put back from a backup', () => {
     await world.untilState(node, 'active');
     world.ask(node, 'reprovision');
     expect(await untilRunEnds(world, node, 2)).toMatchObject({ end: 'done' });
-  }, 120_000);
+  });
 });
 
 test('a lifecycle that was terminated while store and Temporal belong together is simply started again, also by what a person says', async () => {
@@ -192,7 +192,7 @@ test('a lifecycle that was terminated while store and Temporal belong together i
   await say(world, node, 'maintenance', { on: true, reason: 'new memory' });
   await world.untilState(node, 'maintenance');
   expect((await world.node(node)).hold).toBeNull();
-}, 60_000);
+});
 
 function copyQuietly(from: string, to: string): void {
   try {

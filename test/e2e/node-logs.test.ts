@@ -12,11 +12,11 @@ beforeAll(async () => {
   temporal = await startTestTemporal();
   world = await createWorld(temporal);
   await world.start();
-}, 60_000);
+});
 afterAll(async () => {
   await world?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 const logsOf = async (node: WorldNode, ...words: string[]): Promise<string[]> => {
   const { stdout } = await promisify(execFile)(process.execPath, [join(process.cwd(), 'dist', 'bin.js'), 'node', 'logs', node.name, '--url', world.house.addresses.operator, '--json', ...words], { env: { PATH: process.env['PATH'] ?? '', METALFLOW_OPERATOR_TOKEN: world.token } });
@@ -44,4 +44,4 @@ test("each node's own words are read by run, and a failed action's record says w
   expect((page.body['lines'] as { text: string }[]).map(({ text }) => text)).toEqual(ofBad);
   const { currentDetails } = await world.temporal.client.workflow.getHandle(runWorkflowId(bad.deviceId, 1)).query<{ currentDetails: string }>('__temporal_workflow_metadata');
   expect(currentDetails).toContain(`metalflow node logs ${bad.name} --run 1`);
-}, 150_000);
+});

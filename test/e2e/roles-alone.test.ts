@@ -13,6 +13,7 @@ import type { HouseProcess } from '../support/world/house.js';
 import { startRole, type RoleProcess } from '../support/world/role.js';
 import { startTestTemporal } from '../support/world/temporal.js';
 import { createWorld } from '../support/world/world.js';
+import { until } from '../support/until.js';
 
 const ROLES = ['agentapi', 'boot', 'worker', 'operatorapi'] as const;
 /** Where Debian's package ipxe puts its programs. */
@@ -30,23 +31,19 @@ test('four roles, each a process, take a node to active and retire it', async ()
     world.house = { addresses: { operator }, kill: async () => undefined } as unknown as HouseProcess;
     for (const role of ROLES) running.push(startRole(role, world.env));
     world.netbox.webhook = { url: `${operator}/webhooks/netbox`, secret: world.secrets.webhookSecret };
-    const until = async (what: string, look: () => Promise<boolean>): Promise<void> => {
-      for (let tries = 0; tries < 300; tries++) {
-        if (await look()) return;
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-      throw new Error(`${what} is not ready:\n${running.map((role) => role.log().slice(-1500)).join('\n---\n')}`);
-    };
-    await until('operatorapi', () => isReady(operator));
-    await until('boot', () => isReady(`http://127.0.0.1:${world.env['METALFLOW_BOOT_HTTP_PORT']}`));
-    await until('agentapi', () => isReady(`http://127.0.0.1:${world.env['METALFLOW_AGENT_HTTP_PORT']}`));
-    await until('worker', async () => running[2]!.log().includes('worker is up'));
+    const ready = (what: string, look: () => Promise<boolean>): Promise<boolean> => until(`${what} is ready`, look).catch((error: Error) => {
+      throw new Error(`${error.message}:\n${running.map((role) => role.log().slice(-1500)).join('\n---\n')}`);
+    });
+    await ready('operatorapi', () => isReady(operator));
+    await ready('boot', () => isReady(`http://127.0.0.1:${world.env['METALFLOW_BOOT_HTTP_PORT']}`));
+    await ready('agentapi', () => isReady(`http://127.0.0.1:${world.env['METALFLOW_AGENT_HTTP_PORT']}`));
+    await ready('worker', async () => running[2]!.log().includes('worker is up'));
     const node = await world.addNode({ payload: 'nixos-image' });
     world.ask(node, 'provision');
     const seen = async (state: string): Promise<boolean> => (await world.node(node).catch(() => null))?.state === state;
-    await until('active', () => seen('active'));
+    await ready('active', () => seen('active'));
     world.ask(node, 'retire');
-    await until('retired', () => seen('retired'));
+    await ready('retired', () => seen('retired'));
     expect(await world.run(node, 2)).toMatchObject({ kind: 'retire', end: 'done' });
     expect(await Promise.all(running.map((role) => role.stop()))).toEqual([0, 0, 0, 0]);
   } finally {
@@ -54,7 +51,7 @@ test('four roles, each a process, take a node to active and retire it', async ()
     await world.close();
     await temporal.close();
   }
-}, 180_000);
+});
 
 test("boot alone serves Debian's iPXE programs by plain and by per-MAC path where the site lets unknown MACs in, and nothing where it does not", async () => {
   const program = readFileSync(join(IPXE, 'ipxe.efi'));
@@ -63,7 +60,7 @@ test("boot alone serves Debian's iPXE programs by plain and by per-MAC path wher
     const [tftp, http, metrics] = [await freePort(), await freePort(), await freePort()];
     const boot = startRole('boot', { METALFLOW_DATA_DIR: dir, METALFLOW_METRICS_PORT: String(metrics), METALFLOW_TFTP_ROOT: `${dir}/none:${IPXE}`, METALFLOW_UNKNOWN_MAC: policy, METALFLOW_TFTP_PORT: String(tftp), METALFLOW_BOOT_HTTP_PORT: String(http), METALFLOW_SYSLOG_PORT: '0' });
     try {
-      for (let tries = 0; tries < 200 && !(await isReady(`http://127.0.0.1:${http}`)); tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+      await until('boot is ready', () => isReady(`http://127.0.0.1:${http}`));
       for (const name of ['ipxe.efi', '02:00:00:00:00:99/ipxe.efi']) {
         const fetched = await fetchWithPackage(tftp, name).then((bytes) => bytes.equals(program), (error: Error) => error.message);
         expect([policy, name, fetched]).toEqual([policy, name, served ? true : expect.stringContaining('netboot-not-allowed')]);
@@ -79,7 +76,7 @@ test("boot alone serves Debian's iPXE programs by plain and by per-MAC path wher
       rmSync(dir, { recursive: true, force: true });
     }
   }
-}, 90_000);
+});
 
 /** Boot alone over a folder of its own, on loopback. */
 async function bootAlone(more: Readonly<Record<string, string>> = {}) {
@@ -96,13 +93,9 @@ async function bootAlone(more: Readonly<Record<string, string>> = {}) {
   };
   return { dir, base, tftp, http, env, ask, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
-const untilAnswers = async (ask: () => Promise<unknown>, role: RoleProcess): Promise<void> => {
-  for (let tries = 0; tries < 300; tries++) {
-    if (await ask().then(() => true, () => false)) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`boot does not answer:\n${role.log()}`);
-};
+const untilAnswers = (ask: () => Promise<unknown>, role: RoleProcess): Promise<boolean> => until('boot answers', () => ask().then(() => true)).catch((error: Error) => {
+  throw new Error(`${error.message}:\n${role.log()}`);
+});
 const SCRIPT = '/ipxe/script/02:00:00:00:00:99/auto.ipxe';
 
 test.each([
@@ -135,7 +128,7 @@ test.each([
     await boot.stop();
     world.remove();
   }
-}, 90_000);
+});
 
 /** As a backup program or a forgotten shell of an administrator holds it. */
 function lockStore(file: string): { release(): void } {
@@ -174,7 +167,7 @@ test('boot alone serves scripts and images over TLS as well, and a pair of files
     await boot.stop();
     world.remove();
   }
-}, 60_000);
+});
 
 test('boot that is refused a port says which program holds it, and leaves nothing open', async () => {
   const world = await bootAlone();
@@ -191,4 +184,4 @@ test('boot that is refused a port says which program holds it, and leaves nothin
     await boot.stop();
     world.remove();
   }
-}, 60_000);
+});

@@ -18,11 +18,11 @@ beforeAll(async () => {
   await world.start();
   hands = handsOn(temporal, world);
   db = await world.db();
-}, 60_000);
+});
 afterAll(async () => {
   await world?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 const SLOW = { slowBytesPerSecond: 3 * 1024 * 1024 } as const;
 const LEASE_SECONDS = 6;
@@ -65,7 +65,7 @@ test('a run terminated while it waits: its permission lapses within the lease, a
   expect(await binary(node)).toMatch(/netboot-not-allowed/);
   await world.untilState(node, 'failed');
   expect(await outcomeOf(node, 1)).toMatchObject({ end: 'failed', failure: { code: 'run_terminated' } });
-}, 60_000);
+});
 
 test('a run terminated during a wipe: orders are cancelled, tokens revoked, the node is failed, and `retry` brings it up', async () => {
   const node = await nodeToReprovision(SLOW);
@@ -86,7 +86,7 @@ test('a run terminated during a wipe: orders are cancelled, tokens revoked, the 
   expect(await outcomeOf(node, 2)).toMatchObject({ end: 'done' });
   expect(begunOrders(node).filter((order) => order === interrupted)).toHaveLength(1);
   expect(await breachesOfOnce(db, node)).toEqual([]);
-}, 60_000);
+});
 
 type End = readonly [how: string, end: (node: WorldNode) => Promise<unknown>];
 const LIFECYCLE_ENDS: readonly End[] = [
@@ -113,7 +113,7 @@ test.each(LIFECYCLE_ENDS)('a lifecycle %s: the run goes on, and the lifecycle th
   expect(await outcomeOf(node, 1)).toMatchObject({ end: 'done' });
   await world.until('NetBox says active', () => world.netbox.device(node.deviceId)?.status === 'active');
   expect(await breachesOfOnce(db, node)).toEqual([]);
-}, 60_000);
+});
 
 test('what was said to a lifecycle is not said again by its reset', async () => {
   const node = await world.addNode({ status: 'active' });
@@ -132,7 +132,7 @@ test('what was said to a lifecycle is not said again by its reset', async () => 
   const held = await db.selectFrom('journal').select('text').where('device_id', '=', node.deviceId).where('kind', '=', 'state').where('text', 'like', '%→ held%').execute();
   expect(held).toHaveLength(1);
   expect(await hands.runIdOf(lifecycleId(node.deviceId))).toBe(runId);
-}, 60_000);
+});
 
 test.each([
   ['while it waits', { silentAgent: true }, 'awaiting-attestation', 'active'],
@@ -146,7 +146,7 @@ test.each([
   expect(await outcomeOf(node, 1)).toMatchObject({ end: 'cancelled', failure: { code: 'run_cancelled' }, by: 'temporal' });
   expect(await bootsNetwork(node)).toBe(false);
   expect(await openOrders(node)).toBe(0);
-}, 60_000);
+});
 
 test('run and lifecycle terminated while the house is down: closed and written after its start', async () => {
   const node = await nodeToReprovision(SLOW);
@@ -160,4 +160,4 @@ test('run and lifecycle terminated while the house is down: closed and written a
   expect(await openOrders(node)).toBe(0);
   expect(await bootsNetwork(node)).toBe(false);
   await world.until('NetBox says failed', () => world.netbox.device(node.deviceId)?.status === 'failed');
-}, 60_000);
+});

@@ -17,7 +17,7 @@ beforeAll(async () => {
   world = await createWorld(temporal, { netboxFields: { ...SITE_FIELDS, desired_action: { type: 'text' } } });
   addClass(world, OFF_ONLY, 'talos', () => ({ retireWipes: false }));
   await world.start();
-}, 60_000);
+});
 afterEach(() => {
   world.netbox.dropWebhooks = false;
   world.netbox.down = false;
@@ -25,7 +25,7 @@ afterEach(() => {
 afterAll(async () => {
   await world?.close();
   await temporal?.close();
-}, 60_000);
+});
 
 /** A running node whose retirement is power alone: the shortest run there is. */
 async function runningNode(): Promise<WorldNode> {
@@ -72,7 +72,7 @@ describe('one save, many hooks (N1)', () => {
     for (const body of [hook!.body, twin]) expect((await deliver(body)).status).toBe(202);
     expect(await runsOf(node)).toHaveLength(1);
     expect(powerCommands(node)).toEqual([8]);
-  }, 60_000);
+  });
 
   test('one bulk edit of three devices is three runs', async () => {
     const nodes = [await runningNode(), await runningNode(), await runningNode()];
@@ -80,7 +80,7 @@ describe('one save, many hooks (N1)', () => {
     for (const body of hooks) expect(await deliver(body)).toMatchObject({ status: 202, taken: 'signalled' });
     for (const node of nodes) await world.untilState(node, 'retired');
     expect((await Promise.all(nodes.map(runsOf))).map((runs) => runs.length)).toEqual([1, 1, 1]);
-  }, 60_000);
+  });
 });
 
 describe('late, out of order, lost (N3)', () => {
@@ -94,14 +94,14 @@ describe('late, out of order, lost (N3)', () => {
     expect(await deliver(older!.body)).toMatchObject({ status: 202, taken: 'stale' });
     expect((await runsOf(node)).map(({ kind }) => kind)).toEqual(['retire']);
     expect(begun(node, 'wipe-disk')).toEqual([]);
-  }, 60_000);
+  });
 
   test('a lost one is found by the reconcile', async () => {
     const node = await runningNode();
     expect(lost(() => world.ask(node, 'retire'))).toHaveLength(1);
     await world.untilState(node, 'retired');
     expect(await runsOf(node)).toHaveLength(1);
-  }, 60_000);
+  });
 
   test('one for a retired device writes nothing, neither there nor here', async () => {
     const node = await runningNode();
@@ -125,7 +125,7 @@ describe('late, out of order, lost (N3)', () => {
       return seen.runId !== runId && seen.status.name === 'COMPLETED';
     });
     expect(await snapshot()).toEqual(before);
-  }, 60_000);
+  });
 });
 
 describe('requests', () => {
@@ -142,7 +142,7 @@ describe('requests', () => {
     await world.untilState(node, 'planned');
     await world.until('the status is back', () => world.netbox.device(node.deviceId).status === 'planned');
     expect(powerCommands(node)).toEqual([]);
-  }, 60_000);
+  });
 
   test('provision of an active node is refused, with what to ask instead, once', async () => {
     const node = await runningNode();
@@ -154,7 +154,7 @@ describe('requests', () => {
     await world.until('seen', async () => (await world.node(node)).state === 'active');
     expect(netboxJournal(world, node).filter((text) => text.includes('it runs; ask for reprovision'))).toHaveLength(1);
     expect(await runsOf(node)).toEqual([]);
-  }, 60_000);
+  });
 
   test('an action that is none is journalled once and starts nothing (N5)', async () => {
     const node = await runningNode();
@@ -166,7 +166,7 @@ describe('requests', () => {
     await world.untilState(node, 'retired');
     expect(told()).toHaveLength(1);
     expect((await runsOf(node)).map(({ kind }) => kind)).toEqual(['retire']);
-  }, 60_000);
+  });
 
   test('an active device without history is adopted and not touched', async () => {
     const node = await world.addNode({ status: 'active' });
@@ -177,7 +177,7 @@ describe('requests', () => {
     expect(node.machine.amt.counts().requests).toBe(0);
     expect(world.netbox.device(node.deviceId)).toMatchObject({ status: 'active', lastUpdated });
     expect(netboxJournal(world, node)).toEqual([]);
-  }, 60_000);
+  });
 });
 
 describe('a status that a person changed', () => {
@@ -199,7 +199,7 @@ describe('a status that a person changed', () => {
     await world.untilState(node, 'active');
     expect((await runsOf(node)).map(({ end }) => end)).toEqual(['done', 'withdrawn']);
     expect(world.netbox.device(node.deviceId).status).toBe('active');
-  }, 60_000);
+  });
 
   test('while a run is open is not overwritten at its end', async () => {
     const node = await world.addNode();
@@ -214,7 +214,7 @@ describe('a status that a person changed', () => {
     await say(world, node, 'resume');
     await world.untilState(node, 'active');
     await world.until('ours stands', () => world.netbox.device(node.deviceId).status === 'active');
-  }, 60_000);
+  });
 });
 
 test('NetBox away in mid-run stops nothing: the run ends, and its status is written when NetBox is back', async () => {
@@ -230,7 +230,7 @@ test('NetBox away in mid-run stops nothing: the run ends, and its status is writ
   world.netbox.down = false;
   await world.untilState(node, 'active');
   await world.until('written', () => world.netbox.device(node.deviceId).status === 'active');
-}, 90_000);
+});
 
 test('a planned node that boots by itself attests and waits; provision then uses it as it is, without a power command', async () => {
   const node = await world.addNode();
@@ -242,4 +242,4 @@ test('a planned node that boots by itself attests and waits; provision then uses
   await world.untilState(node, 'active');
   expect(powerCommands(node)).toEqual([]);
   expect(await world.run(node, 1)).toMatchObject({ end: 'done', bootAttempts: 1 });
-}, 60_000);
+});

@@ -21,11 +21,11 @@ async function promtool(...args: string[]): Promise<string> {
 
 test('promtool takes the rules', async () => {
   expect(await promtool('check', 'rules', RULES)).toContain(`SUCCESS: ${ruleAlerts().length} rules found`);
-}, 70_000);
+});
 
 test('each alert fires at what it is for, and is silent before that', async () => {
   expect(await promtool('test', 'rules', FIXTURE)).toContain('SUCCESS');
-}, 70_000);
+});
 
 test('no alert goes untried, and each has its line of what to do', () => {
   const { tests } = parse(readFileSync(FIXTURE, 'utf8')) as { tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[] };

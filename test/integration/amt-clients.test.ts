@@ -11,7 +11,6 @@ import { installPythonClients, runPythonClient, type Ended } from '../support/am
 import { CIM, envelope, GET, power } from '../support/amt-wire.js';
 import { startSimulateAmt, type SimulateAmtProcess } from '../support/simulate-amt.js';
 
-jest.setTimeout(60_000);
 beforeAll(installPythonClients, 180_000);
 
 let bench: AmtBench;

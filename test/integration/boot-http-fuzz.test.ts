@@ -7,6 +7,7 @@ import { freePort } from '../../src/main/temporal-server.js';
 import { halfOpen } from '../support/bad-http.js';
 import { seededRandom } from '../support/random.js';
 import { startRole } from '../support/world/role.js';
+import { until } from '../support/until.js';
 
 const REQUESTS = 20_000;
 const SEED = 20261130;
@@ -88,7 +89,7 @@ test(`the boot plane lives through ${REQUESTS} drawn requests and a hundred half
   };
   const GOOD = ['#!ipxe\necho netboot-not-allowed\nexit\n', 'an image', 403];
   try {
-    for (let tries = 0; tries < 300 && !(await fetch(`${base}/healthz`).then(({ ok }) => ok, () => false)); tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+    await until('boot is up', async () => (await fetch(`${base}/healthz`)).ok);
     const stuck = await halfOpen(base, 100);
     expect(await good()).toEqual(GOOD);
     const before = residentMib(boot.pid);
@@ -115,4 +116,4 @@ test(`the boot plane lives through ${REQUESTS} drawn requests and a hundred half
     await boot.stop();
     rmSync(dir, { recursive: true, force: true });
   }
-}, 240_000);
+});

@@ -9,7 +9,6 @@ import { cloudInit, needCloudInit, type CloudInitFound } from '../support/cloud-
 import { closeMetadata, KEY, openMetadata, type MetadataServer } from '../support/metadata-server.js';
 import { MAC, StoreBench, UUID } from '../support/store-bench.js';
 
-jest.setTimeout(60_000);
 
 const USER_DATA = '#cloud-config\r\nruncmd: ["echo  käse"]\r\n\t# {{ "{{" }} v1.local_hostname }}\n';
 const AS_SERVED = Buffer.from(USER_DATA.replace('{{ "{{" }}', '{{'));

@@ -15,6 +15,7 @@ import { CLIENT_NAMES, type ClientName } from '../support/dhcp-client.js';
 import type { Heard, Offered, Questions } from '../support/dhcp-client-main.js';
 import { createNetworkBench, programPath, type NetworkBench, type Running } from '../support/network-bench.js';
 import { deviceOf } from '../support/store-bench.js';
+import { until } from '../support/until.js';
 
 const run = promisify(execFile);
 const ROOT = join(__dirname, '..', '..');
@@ -25,7 +26,6 @@ const [DHCP, PROXY, CLIENT] = ['10.77.0.1', '10.77.0.2', '10.77.0.9'];
 const HOSTILE = 'x"\n*/ ]}}\ndhcp-script=/bin/evil <?include "/etc/passwd"?>';
 const NO_ADDRESS = '0.0.0.0';
 
-jest.setTimeout(90_000);
 
 let dir: string;
 let client: string;
@@ -61,10 +61,9 @@ async function printed(server: Server, options: Partial<DhcpConfigOptions> = NET
 }
 
 async function said(program: Running, text: string): Promise<void> {
-  for (let tries = 0; tries < 300 && !program.log().includes(text); tries++) {
-    const ended = await Promise.race([program.ended, new Promise<'runs'>((resolve) => setTimeout(resolve, 50, 'runs'))]);
-    if (ended !== 'runs') break;
-  }
+  let hasEnded = false;
+  void program.ended.then(() => (hasEnded = true));
+  await until(`it says "${text}"`, () => hasEnded || program.log().includes(text)).catch(() => undefined);
   if (!program.log().includes(text)) throw new Error(`it never said "${text}":\n${program.log()}`);
 }
 

@@ -11,7 +11,6 @@ import { silentLogger } from '../../src/telemetry/log.js';
 import { powerBench } from '../support/power-bench.js';
 import { MACHINE_UUID, PASSWORD, requireIpmiTools, startIpmiSim, type IpmiSim } from '../support/ipmi-sim.js';
 
-jest.setTimeout(60_000);
 beforeAll(requireIpmiTools);
 
 let sim: IpmiSim;

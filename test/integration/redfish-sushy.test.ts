@@ -15,12 +15,11 @@ import { installSushy, startSushy, type SushyEmulator } from '../support/sushy.j
 const CREDENTIALS = { username: 'admin', password: 'P@ssw0rd1!' };
 const [FIRST, SECOND] = ['4c4c4544-0042-3510-8052-b4c04f564433', '5d5d4544-0042-3510-8052-b4c04f564433'] as const;
 
-jest.setTimeout(120_000);
 let emulator: SushyEmulator;
 beforeAll(async () => {
   await installSushy();
   emulator = await startSushy({ systems: [{ uuid: FIRST, name: 'node1' }, { uuid: SECOND, name: 'node2' }], credentials: CREDENTIALS });
-}, 290_000);
+});
 afterAll(() => emulator?.close());
 
 const opened: Bmc[] = [];

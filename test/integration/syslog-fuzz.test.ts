@@ -70,4 +70,4 @@ test(`${DATAGRAMS} datagrams of seed ${SEED} from a node, from others and from s
     await store.close();
     rmSync(dir, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -27,7 +27,7 @@ beforeAll(async () => {
       await declareNode(store, '2', DISK.mac, 'active', false, [DISK.address]);
     },
   });
-}, 60_000);
+});
 afterAll(() => boot?.stop());
 
 const OPTIONS = [{ name: 'blksize', value: '1468' }, { name: 'windowsize', value: '16' }];
@@ -103,4 +103,4 @@ test('boot disk is not one byte of a boot file, silence is not one UDP packet; w
   expect(total(stranger, 'tcp')).toBe(0);
   // A TCP connection stands before anything is asked; what is said on it is that there is nothing.
   expect(new Set(asked[1]!.answers.map(({ status }) => status))).toEqual(new Set([404]));
-}, 60_000);
+});

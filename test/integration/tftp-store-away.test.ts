@@ -15,7 +15,7 @@ const PATIENCE_MS = 8000;
 let boot: BootProcess;
 beforeEach(async () => {
   boot = await startBootProcess({ tftp: { 'ipxe.efi': FILE }, store: (store) => declareNode(store, '1', MAC, 'provisioning', true).then(() => undefined) });
-}, 60_000);
+});
 afterEach(() => boot?.stop());
 
 const script = async (): Promise<string> => (await fetch(`${boot.httpUrl}/ipxe/script/${MAC}/auto.ipxe`, { signal: AbortSignal.timeout(PATIENCE_MS) })).text();
@@ -51,7 +51,7 @@ test('while another process holds the store, a boot that cannot be recorded is t
   for (let tries = 0; tries < 5 && !last.includes('run 1'); tries++) last = await script();
   expect(last).toContain('device 1, run 1');
   expect((await fetchWithPackage(boot.tftpPort, `${MAC}/ipxe.efi`)).equals(FILE)).toBe(true);
-}, 60_000);
+});
 
 test('a store that is no database any more is "boot your disk" at TFTP and HTTP, at once', async () => {
   await writeFile(boot.databaseFile, Buffer.alloc(65_536, 7));
@@ -62,4 +62,4 @@ test('a store that is no database any more is "boot your disk" at TFTP and HTTP,
   expect(kernel.status).toBe(403);
   expect((await fetch(`${boot.httpUrl}/healthz`)).status).toBe(200);
   expect(boot.isRunning()).toBe(true);
-}, 60_000);
+});

@@ -46,7 +46,7 @@ test.each(MATRIX)('at %d each, blksize %i, windowsize %i (seed %i)', async (rate
   } finally {
     relay.close();
   }
-}, 30_000);
+});
 
 /** Debian's clients: what each can ask for. Neither asks for windows. */
 const DEBIAN: readonly [string, string, (port: number, out: string) => [string, string[]]][] = [
@@ -67,4 +67,4 @@ test.each(DEBIAN)('%s (%s) at 0.02 each', async (name, _, command) => {
     relay.close();
     await rm(out, { force: true });
   }
-}, 70_000);
+});

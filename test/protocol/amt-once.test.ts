@@ -29,7 +29,6 @@ function drawFaults(random: () => number): Partial<AmtFaults> {
 }
 
 // Some hundred requests, each with a connection of its own: a busy machine takes its time.
-jest.setTimeout(60_000);
 
 const WORLDS = 24;
 const seen = new Set<string>();

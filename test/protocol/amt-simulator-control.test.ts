@@ -10,6 +10,7 @@ import { startAmtFleet, type AmtFleet, type AmtFleetOptions } from '../../src/si
 import { silentLogger } from '../../src/telemetry/log.js';
 import type { HttpServer } from '../../src/telemetry/http.js';
 import { bootSource, post, power, PXE, returnValue, role } from '../support/amt-wire.js';
+import { until } from '../support/until.js';
 
 const UUID_BASE = '6d657461-6c66-4c6f-8000-0000000000fe';
 let fleet: AmtFleet | null = null;
@@ -182,13 +183,14 @@ describe('commands of the operator', () => {
     const file = join(folder, 'pid');
     const { endpoints } = await withHooks(['sh', '-c', 'sleep 600 & echo $! > "$0.new"; mv "$0.new" "$0"; wait', file], null);
     await post(endpoints[0]!.amt, power(2));
-    while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until('the command runs', () => existsSync(file));
     await hooks!.close();
     await endpoints[0]!.amt.settled();
     expect(endpoints[0]!.hook()!.last!.result).toBe('stopped');
+    // Killed is enough; the kernel takes its time, and whose child it then is has to reap it.
     const status = `/proc/${(await readFile(file, 'utf8')).trim()}/status`;
-    // Killed is enough; whose child it then is has to reap it.
-    expect(existsSync(status) ? /State:\s+(\w)/.exec(await readFile(status, 'utf8'))![1] : 'gone').toMatch(/^(?:Z|gone)$/);
+    const state = (): Promise<string> => readFile(status, 'utf8').then((text) => /State:\s+(\w)/.exec(text)![1]!, () => 'gone');
+    expect(await until('its child has ended', async () => ['Z', 'gone'].includes(await state()))).toBe(true);
     await rm(folder, { recursive: true });
   });
 });

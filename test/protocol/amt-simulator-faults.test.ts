@@ -4,6 +4,7 @@ import { uriOf } from '../../src/simulator/amt/names.js';
 import type { AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
 import { noSocketsLeft, startAmtBench, type AmtBench } from '../support/amt.js';
 import { AMT, bootSource, challengeOf, CIM, DISK, ENUMERATION, envelope, fault, GET, halfSent, method, plainPost, post, power, PXE, rawPost, returnValue, role } from '../support/amt-wire.js';
+import { until } from '../support/until.js';
 
 let bench: AmtBench;
 const start = async (faults: Partial<AmtFaults>, options: Partial<AmtSimulatorOptions> = {}): Promise<AmtBench> => (bench = await startAmtBench({ faults, ...options }));
@@ -238,7 +239,7 @@ const SEEN: { readonly [Name in FaultName]: () => Promise<void> } = {
   async oneAtATime() {
     await start({ oneAtATime: true });
     const first = halfSent(bench.amt);
-    while (bench.amt.counts().requests === 0) await new Promise((resolve) => setImmediate(resolve));
+    await until('the first is heard', () => bench.amt.counts().requests > 0);
     expect(await heard(read)).toEqual([false]);
     expect(await first.finish()).toBe(401);
     expect(await heard(read)).toEqual([true]);

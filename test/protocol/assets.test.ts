@@ -12,7 +12,8 @@ import { BootSettings } from '../../src/boot/settings.js';
 import type { HttpServer } from '../../src/telemetry/http.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { fakeBootDirectory } from '../support/boot-directory.js';
-import { bootFolder, patterned, until, type BootFolder } from '../support/tftp-server.js';
+import { bootFolder, patterned, type BootFolder } from '../support/tftp-server.js';
+import { until } from '../support/until.js';
 
 const IMAGE = patterned(1_000_000);
 /** Above what is kept in memory. */
@@ -107,14 +108,10 @@ describe('a class image', () => {
 describe('the class images', () => {
   interface Listed { readonly name: string; readonly size: number; readonly sha256: string | null; readonly classes: { class: string; digest: string }[] }
   const listed = async (): Promise<Listed[]> => ((await (await request(`${base}/assets/images/`)).body.json()) as { images: Listed[] }).images;
-  const untilTaken = async (): Promise<Listed[]> => {
-    for (let tries = 0; tries < 200; tries++) {
-      const images = await listed();
-      if (images.every((image) => image.sha256 !== null)) return images;
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-    throw new Error('the digests were not taken');
-  };
+  const untilTaken = (): Promise<Listed[]> => until('the digests are taken', async () => {
+    const images = await listed();
+    return images.every((image) => image.sha256 !== null) && images;
+  });
 
   test('are listed with size, digest and the classes that install them, and whether the digest of the class fits', async () => {
     const images = await untilTaken();
@@ -205,7 +202,7 @@ test('a client that leaves in the middle costs no open file', async () => {
   const answer = await request(`${at}/ipxe/binary/images/large.raw`, { signal: leaving.signal });
   answer.body.once('error', () => {});
   leaving.abort();
-  await until(() => opened.length > 0 && opened.every(({ closed }) => closed));
+  await until('every opened file is closed', () => opened.length > 0 && opened.every(({ closed }) => closed));
   await watching.close();
 });
 

@@ -10,7 +10,8 @@ import type { HttpServer } from '../../src/telemetry/http.js';
 import type { ListenerState, Listeners } from '../../src/telemetry/listening.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { bootSubject, fakeBootDirectory, MAC, NOW, permitted, type FakeBootDirectory } from '../support/boot-directory.js';
-import { bootFolder, until, type BootFolder } from '../support/tftp-server.js';
+import { bootFolder, type BootFolder } from '../support/tftp-server.js';
+import { until } from '../support/until.js';
 
 jest.mock('../../src/boot/assets/send.js', () => {
   const actual = jest.requireActual<typeof import('../../src/boot/assets/send.js')>('../../src/boot/assets/send.js');
@@ -246,7 +247,7 @@ describe('downloads', () => {
     });
     const path = `/assets/vmlinuz-x86_64?mac=${MAC}`;
     const first = server.ask(path, { from: '10.0.0.5' });
-    await until(() => isHeld);
+    await until('the first is held', () => isHeld);
     expect(await server.ask(path, { from: '10.0.0.5' })).toMatchObject({ status: 429, code: 'rate_limited' });
     expect((await server.ask(path, { from: '10.0.0.6' })).body).toBe('kernel');
     letGo();

@@ -39,4 +39,4 @@ test('a UKI is the same to the byte over HTTP and over TFTP, asked twice, and th
     await http.close();
     await folder.remove();
   }
-}, 30_000);
+});

@@ -10,7 +10,7 @@ import { silentLogger } from '../../src/telemetry/log.js';
 import { bootSubject, fakeBootDirectory, MAC, NOW, permitted, type FakeBootDirectory } from '../support/boot-directory.js';
 import { CLIENT_NAMES, clientPacket, rawClient, sent, takenOf, type ClientName, type PacketChanges, type RawClient } from '../support/dhcp-client.js';
 import { seededRandom } from '../support/random.js';
-import { until } from '../support/tftp-server.js';
+import { until } from '../support/until.js';
 
 const HOST = '127.0.0.1';
 const PLACE = { address: HOST, httpUrl: 'http://127.0.0.1:7080' };
@@ -74,7 +74,7 @@ test('a device that boots its disk, a stranger, an operating system and the addr
   await say('UEFI x64', STRANGER);
   await say('UEFI x64', MAC, { options: { 60: Buffer.from('MSFT 5.0') } });
   await say('UEFI x64', MAC, { options: { 53: Buffer.of(MESSAGE.request) } });
-  await until(() => handled() === 4);
+  await until('every packet is handled', () => handled() === 4);
   expect(proxy.stats().outcomes).toEqual({ no_permission: 1, unknown_device: 1, 'not-netboot': 1, 'other-message': 1 });
   // Sent last, answered first: nothing of the others is on its way.
   await say('UEFI x64', MAC);
@@ -85,7 +85,7 @@ test('a device that boots its disk, a stranger, an operating system and the addr
 test.each<[UnknownMacPolicy, boolean]>([['menu', true], ['disk', false], ['silent', false]])('with the policy %s, a stranger is offered a boot file: %s', async (unknownMac, offered) => {
   await start({ unknownMac });
   await say('UEFI x64', STRANGER);
-  await until(() => handled() === 1);
+  await until('every packet is handled', () => handled() === 1);
   expect(proxy.stats().outcomes).toEqual(offered ? { offered: 1 } : { unknown_device: 1 });
 });
 
@@ -93,7 +93,7 @@ test.each<['fails' | 'hangs']>([['fails'], ['hangs']])('while the store %s, nobo
   await start();
   directory.mode = mode;
   await say('UEFI x64', MAC);
-  await until(() => handled() === 1);
+  await until('every packet is handled', () => handled() === 1);
   expect(proxy.stats().outcomes).toEqual({ store_unavailable: 1 });
   directory.mode = 'works';
   await say('UEFI x64', MAC);
@@ -104,7 +104,7 @@ test('more questions than may wait for the store are dropped, and counted', asyn
   await start({ inHand: 2 });
   directory.mode = 'hangs';
   for (let asked = 0; asked < 5; asked++) await say('UEFI x64', MAC);
-  await until(() => handled() === 5);
+  await until('every packet is handled', () => handled() === 5);
   expect(proxy.stats().outcomes).toEqual({ busy: 3, store_unavailable: 2 });
 });
 
@@ -127,7 +127,7 @@ test('20,000 broken datagrams (fixed seed) stop nothing: the next good one is an
   expect(received).toBeGreaterThan(15_000);
   expect(outcomes['unreadable']).toBeGreaterThan(1000);
   expect(client.heard.every(({ packet }) => packet.yiaddr === NO_ADDRESS)).toBe(true);
-}, 30_000);
+});
 
 test('a port that is taken is port_in_use, and nothing is left open', async () => {
   const other = createSocket('udp4');

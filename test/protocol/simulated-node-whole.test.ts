@@ -103,7 +103,7 @@ test('a node is netbooted, installed, restarted, and redeems the seed that its a
   expect(node.state()).toEqual({ name: 'installed-system', serial: 'S1', seed: 'taken' });
   expect(heard).toEqual([`GET /v1/seed/${UUID} Bearer code-0123456789`, `POST /v1/seen/${UUID} Bearer code-0123456789`]);
   expect(node.journal().filter(({ event, what }) => event === 'agent' && what === 'started').map(({ action }) => action)).toEqual(['wipe-disk', 'write-image', 'write-seed', 'set-next-boot', 'reboot']);
-}, 30_000);
+});
 
 test('a cloud-init node phones home from the seed on its root file system', async () => {
   const { url, heard } = await startSeedPlane();
@@ -114,7 +114,7 @@ test('a cloud-init node phones home from the seed on its root file system', asyn
   ]);
   expect(node.state()).toEqual({ name: 'installed-system', serial: 'S1', seed: 'taken' });
   expect(heard).toEqual([`POST /v1/seen/${UUID}?code=code-0123456789 -`]);
-}, 30_000);
+});
 
 test('a device without permission is refused by the gate, and its empty disk does not boot', async () => {
   const { plane, node, directory } = await setUp();

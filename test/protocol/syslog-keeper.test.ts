@@ -10,7 +10,7 @@ import { createLogKeeper, type KeeperLimits, type LineEnd } from '../../src/boot
 import { parseSyslog, type SyslogLine } from '../../src/boot/syslog/parse.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { bootSubject, NOW } from '../support/boot-directory.js';
-import { until } from '../support/tftp-server.js';
+import { until } from '../support/until.js';
 
 const line = (text: string, sender = '10.0.37.16'): SyslogLine => parseSyslog(Buffer.from(`<30>Oct 11 22:14:15 hook agent: ${text}`), sender, NOW)!;
 
@@ -46,7 +46,7 @@ test('what the store cannot take is lost and counted, and what comes after is ke
   const bench = open();
   bench.isAway = true;
   bench.keeper.take(line('lost'));
-  await until(() => bench.ends.get('lost') === 1);
+  await until('the line is lost', () => bench.ends.get('lost') === 1);
   bench.isAway = false;
   bench.keeper.take(line('kept'));
   await bench.keeper.close();
@@ -74,7 +74,7 @@ describe('the system journal', () => {
   test('gets each line as an entry with the fields of HookOS, and a line break adds none', async () => {
     const forwarder = createJournalForwarder({ program: program(`[ "$1" = --journald ] && cat > ${folder}/entry.$$`), log: silentLogger() });
     forwarder.take({ ...line('it works'), text: 'it works\nPRIORITY=0' });
-    await until(() => forwarder.stats().sent === 1);
+    await until('it is forwarded', () => forwarder.stats().sent === 1);
     await forwarder.close();
     const entry = readdirSync(folder).find((name) => name.startsWith('entry'))!;
     expect(readFileSync(join(folder, entry), 'utf8')).toBe('MESSAGE=it works PRIORITY=0\nPRIORITY=6\nSYSLOG_FACILITY=3\nSYSLOG_IDENTIFIER=agent\nHOOKOS_HOST=hook\nHOOKOS_PROGRAM=agent\nHOOKOS_ADDRESS=10.0.37.16\n');
@@ -87,7 +87,7 @@ describe('the system journal', () => {
   ])('a program that %s costs its lines, counted, and nothing else', async (_what, make) => {
     const forwarder = createJournalForwarder({ program: make(), log: silentLogger(), atOnce: 1, waiting: 1, limitMs: 200 });
     for (let n = 0; n < 4; n++) forwarder.take(line(String(n)));
-    await until(() => forwarder.stats().failed >= 2);
+    await until('forwarding failed', () => forwarder.stats().failed >= 2);
     await forwarder.close();
     expect(forwarder.stats()).toEqual({ sent: 0, failed: 2, dropped: 2 });
   });
@@ -102,7 +102,7 @@ describe('the system journal', () => {
   ])('a start that %s is a failure, counted, and the role goes on', async (_what, make) => {
     const forwarder = createJournalForwarder({ program: 'logger', log: silentLogger(), start: make as unknown as typeof spawn });
     for (let n = 0; n < 2; n++) forwarder.take(line(String(n)));
-    await until(() => forwarder.stats().failed === 2);
+    await until('forwarding failed', () => forwarder.stats().failed === 2);
     await forwarder.close();
     expect(forwarder.stats()).toEqual({ sent: 0, failed: 2, dropped: 0 });
   });

@@ -5,7 +5,7 @@ import { startSyslogReceiver, type SyslogLimits, type SyslogReceiver } from '../
 import { silentLogger } from '../../src/telemetry/log.js';
 import { NOW } from '../support/boot-directory.js';
 import { seededRandom } from '../support/random.js';
-import { until } from '../support/tftp-server.js';
+import { until } from '../support/until.js';
 
 let node: Socket;
 let receiver: SyslogReceiver;
@@ -30,7 +30,7 @@ describe('the syslog receiver', () => {
   test('gives what a node says to the sink, with its sender', async () => {
     await start();
     await say("<34>Oct 11 22:14:15 mymachine su: 'su root' failed");
-    await until(() => lines.length === 1);
+    await until('one line is read', () => lines.length === 1);
     expect(lines[0]).toEqual({ at: '2026-10-11T22:14:15.000Z', sender: '127.0.0.1', host: 'mymachine', app: 'su', messageId: null, severity: 2, facility: 4, text: "'su root' failed" });
   });
 
@@ -42,9 +42,9 @@ describe('the syslog receiver', () => {
     expect(receiver.listener()).toEqual({ state: 'listening', address: `127.0.0.1:${receiver.port}` });
     socket!.emit('error', new Error('read ENOBUFS'));
     expect(receiver.listener()).toEqual({ state: 'failed', why: `127.0.0.1:${receiver.port}: read ENOBUFS` });
-    await until(() => receiver.listener().state === 'listening');
+    await until('it listens', () => receiver.listener().state === 'listening');
     await say('<30>x: back');
-    await until(() => lines.length === 1);
+    await until('one line is read', () => lines.length === 1);
   });
 
   test('goes on when the sink fails', async () => {
@@ -54,22 +54,22 @@ describe('the syslog receiver', () => {
       lines.push(line);
     });
     await say('<30>x: lost');
-    await until(() => receiver.stats().failed === 1);
+    await until('one has failed', () => receiver.stats().failed === 1);
     failing = false;
     await say('<30>x: kept');
-    await until(() => lines.length === 1);
+    await until('one line is read', () => lines.length === 1);
     expect(lines[0]!.text).toBe('kept');
   });
 
   test('drops lines that a slow sink cannot take, and those beyond a sender\'s share', async () => {
     await start(() => new Promise<never>(() => {}), { inHand: 3 });
     for (let line = 0; line < 5; line++) await say(`<30>x: ${line}`);
-    await until(() => receiver.stats().received === 5);
+    await until('all are received', () => receiver.stats().received === 5);
     expect(receiver.stats()).toEqual({ received: 5, dropped: 2, failed: 0 });
     await receiver.close();
     await start(undefined, { perSenderSecond: 2 });
     for (let line = 0; line < 5; line++) await say(`<30>x: ${line}`);
-    await until(() => receiver.stats().received === 5);
+    await until('all are received', () => receiver.stats().received === 5);
     expect(lines.map(({ text }) => text)).toEqual(['0', '1']);
   });
 
@@ -84,7 +84,7 @@ describe('the syslog receiver', () => {
       if (sent % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     await say('<30>x: still here');
-    await until(() => lines.at(-1)?.text === 'still here');
+    await until('the last line is read', () => lines.at(-1)?.text === 'still here');
     expect(lines.length).toBeGreaterThan(1000);
   });
 });

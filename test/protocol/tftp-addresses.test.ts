@@ -7,7 +7,8 @@ import { addressesOfHost, listenUdp } from '../../src/boot/udp.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { fakeBootDirectory, NOW } from '../support/boot-directory.js';
 import { BareClient } from '../support/tftp-client.js';
-import { bootFolder, patterned, testTftp, until, type BootFolder } from '../support/tftp-server.js';
+import { bootFolder, patterned, testTftp, type BootFolder } from '../support/tftp-server.js';
+import { until } from '../support/until.js';
 
 const FILE = patterned(5000);
 let folder: BootFolder;
@@ -59,10 +60,10 @@ test('an address that comes is listened on, one that goes is let go, and one tha
   const heard: string[] = [];
   const listener = await listenUdp({ address: '0.0.0.0', port: 0, hostAddresses: () => addresses, lookAgainMs: 5, received: (bytes, _, door) => heard.push(`${bytes.toString()} at ${door.address}`), log: silentLogger() });
   addresses = ['127.0.0.3', '192.0.2.77'];
-  await until(() => listener.addresses().join() === '127.0.0.3');
+  await until('it listens on the new address', () => listener.addresses().join() === '127.0.0.3');
   const client = await clientOf(listener.port, { server: '127.0.0.3' });
   await client.send(Buffer.from('hello'));
-  await until(() => heard.length > 0);
+  await until('it is heard', () => heard.length > 0);
   expect(heard).toEqual(['hello at 127.0.0.3']);
   await listener.close();
   expect(listener.addresses()).toEqual([]);
@@ -78,10 +79,10 @@ test.each<[string, { address: string; hostAddresses?: () => string[] }]>([
     expect(listener.state()).toEqual({ state: 'listening', address: `${where.address}:${listener.port}` });
     (opened.mock.results[0]!.value as Socket).emit('error', new Error('read ENOBUFS'));
     expect(listener.state()).toEqual({ state: 'failed', why: `127.0.0.1:${listener.port}: read ENOBUFS` });
-    await until(() => listener.state().state === 'listening');
+    await until('it listens', () => listener.state().state === 'listening');
     const client = await clientOf(listener.port);
     await client.send(Buffer.from('hello'));
-    await until(() => heard.length > 0);
+    await until('it is heard', () => heard.length > 0);
     expect(heard).toEqual(['hello']);
   } finally {
     opened.mockRestore();
@@ -114,8 +115,8 @@ describe('what a network can make of one request whose sender was forged', () =>
     servers.push(server);
     const client = await clientOf(server.port);
     await client.send(request);
-    await until(() => (server.stats().outcomes['timed-out'] ?? 0) + (server.stats().outcomes.refused ?? 0) === 1);
-    await until(() => client.received.length > 0);
+    await until('the transfer has ended', () => (server.stats().outcomes['timed-out'] ?? 0) + (server.stats().outcomes.refused ?? 0) === 1);
+    await until('the client has an answer', () => client.received.length > 0);
     const out = client.received.reduce((sum, { bytes }) => sum + bytes.length, 0);
     process.stdout.write(`unacknowledged request: ${out} bytes out for ${request.length} in, ${(out / request.length).toFixed(1)} a byte\n`);
     expect(out).toBeLessThanOrEqual(most);
@@ -129,7 +130,7 @@ describe('places', () => {
     servers.push(server);
     const silent = await Promise.all(Array.from({ length: 4 }, () => clientOf(server.port)));
     for (const one of silent) await one.ask('file');
-    await until(() => silent.every(({ received }) => received.length >= 2));
+    await until('each is sent the first block twice', () => silent.every(({ received }) => received.length >= 2));
     const client = await clientOf(server.port);
     await client.ask('file');
     expect((await client.receiveFile(512)).equals(FILE)).toBe(true);
@@ -140,10 +141,10 @@ describe('places', () => {
     servers.push(server);
     const many = await Promise.all(Array.from({ length: 200 }, () => clientOf(server.port)));
     await Promise.all(many.map((one) => one.ask('file', [{ name: 'blksize', value: '1468' }])));
-    await until(() => server.stats().active === 200, 10_000);
+    await until('200 transfers are open', () => server.stats().active === 200);
     expect(server.stats().sockets).toBeLessThanOrEqual(20);
     expect((await Promise.all(many.map((one) => one.receiveFile(1468)))).every((bytes) => bytes.equals(FILE))).toBe(true);
-    await until(() => server.stats().active === 0);
+    await until('no transfer is left', () => server.stats().active === 0);
     expect(server.stats()).toMatchObject({ sockets: 0, outcomes: { complete: 200 } });
   });
 });

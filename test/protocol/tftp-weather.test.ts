@@ -2,7 +2,8 @@ import { requestPacket } from '../../src/boot/tftp/packet.js';
 import { seededRandom } from '../support/random.js';
 import { BareClient, fetchWithPackage } from '../support/tftp-client.js';
 import { startRelay } from '../support/tftp-relay.js';
-import { bootFolder, patterned, testTftp, until, type BootFolder, type TestTftp } from '../support/tftp-server.js';
+import { bootFolder, patterned, testTftp, type BootFolder, type TestTftp } from '../support/tftp-server.js';
+import { until } from '../support/until.js';
 
 const FILE = patterned(60_000);
 let folder: BootFolder;
@@ -85,7 +86,7 @@ describe('thousands of broken datagrams', () => {
     expect((await fetchWithPackage(tftp.server.port, 'file')).equals(FILE)).toBe(true);
     client.close();
     sprayer.close();
-    await until(() => tftp.server.stats().active === 0, 10_000);
+    await until('no transfer is left', () => tftp.server.stats().active === 0);
     expect(tftp.server.stats().ignored).toBeGreaterThan(1000);
   });
 });

@@ -4,7 +4,8 @@ import { ackPacket, errorPacket, requestPacket, TFTP_ERROR } from '../../src/boo
 import { silentLogger } from '../../src/telemetry/log.js';
 import { bootSubject, MAC, permitted } from '../support/boot-directory.js';
 import { BareClient, fetchWithPackage, type Received } from '../support/tftp-client.js';
-import { bootFolder, patterned, testTftp, until, type BootFolder, type TestTftp } from '../support/tftp-server.js';
+import { bootFolder, patterned, testTftp, type BootFolder, type TestTftp } from '../support/tftp-server.js';
+import { until } from '../support/until.js';
 
 const SHIM = patterned(966_768);
 const TEN_BLOCKS = patterned(9 * 512 + 100);
@@ -62,7 +63,7 @@ describe('T1', () => {
     const oack = await probe.next();
     expect(options(oack)).toEqual({ tsize: '966768', blksize: '1468' });
     await probe.send(errorPacket(TFTP_ERROR.optionsRefused, 'User aborted the transfer'), oack.from.port);
-    await until(() => tftp.server.stats().outcomes.aborted === before + 1);
+    await until('the transfer is aborted', () => tftp.server.stats().outcomes.aborted === before + 1);
     expect(tftp.server.stats().active).toBe(0);
 
     const real = await client();
@@ -138,8 +139,8 @@ describe('T5', () => {
     await abandoned.ask('ten');
     await second.ask('ten');
     expect((await second.receiveFile(512)).equals(TEN_BLOCKS)).toBe(true);
-    await until(() => quick.server.stats().outcomes['timed-out'] === 1);
-    await until(() => quick.server.stats().active === 0);
+    await until('the transfer is given up', () => quick.server.stats().outcomes['timed-out'] === 1);
+    await until('no transfer is left', () => quick.server.stats().active === 0);
     expect(abandoned.received.map(block)).toEqual([1, 1, 1, 1]);
     await quick.server.close();
   });
@@ -222,7 +223,7 @@ describe('the gate', () => {
     // One port has one request at a time, so the others come from ports of their own.
     const others = await Promise.all(everyName.map(() => client(silent.server.port)));
     await Promise.all(others.map((other, index) => other.ask(everyName[index]!)));
-    await until(() => (silent.server.stats().outcomes.unanswered ?? 0) >= everyName.length && silent.server.stats().active === 0);
+    await until('all are counted as unanswered', () => (silent.server.stats().outcomes.unanswered ?? 0) >= everyName.length && silent.server.stats().active === 0);
     silent.directory.devices.set('02:00:00:00:00:01', permitted());
     await fetchWithPackage(silent.server.port, '02:00:00:00:00:01/ten');
     expect([asked, ...others].flatMap(({ received }) => received)).toEqual([]);
@@ -241,7 +242,7 @@ describe('limits', () => {
     const small = await testTftp(folder.root, { limits: { transfersPerClient: 3 } });
     const many = await Promise.all(Array.from({ length: 5 }, () => client(small.server.port)));
     await Promise.all(many.map((one) => one.ask('ten')));
-    await until(() => small.server.stats().outcomes['turned-away'] === 2);
+    await until('both are turned away', () => small.server.stats().outcomes['turned-away'] === 2);
     expect(small.server.stats().active).toBe(3);
     await small.server.close();
     expect(small.server.stats().active).toBe(0);

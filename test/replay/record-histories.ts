@@ -149,9 +149,9 @@ async function failed(world: World): Promise<void> {
 /** The node netboots before anybody asked for anything, attests, and waits. */
 async function intake(world: World): Promise<void> {
   const node = await world.addNode({ name: 'intake' });
-  await world.until('its lifecycle', async () => (await world.node(node)).state === 'planned', 60);
+  await world.until('its lifecycle', async () => (await world.node(node)).state === 'planned');
   await node.machine.node.powerOn('network');
-  await world.until('waiting', async () => ((await world.api('GET', `/api/v1/nodes/${node.deviceId}/evidence`)).body['evidence'] as unknown[]).length > 0, 60);
+  await world.until('waiting', async () => ((await world.api('GET', `/api/v1/nodes/${node.deviceId}/evidence`)).body['evidence'] as unknown[]).length > 0);
   world.ask(node, 'provision');
   await world.untilState(node, 'active', 120);
   await keepRun(world, 'provision-intake', node);

@@ -31,7 +31,7 @@ let results: Map<string, ReplayResult>;
 beforeAll(async () => {
   Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
   results = await replay(recorded);
-}, 60_000);
+});
 
 test('every kind of run and every turn of a lifecycle is recorded', () => {
   expect([...recorded.keys()].sort()).toEqual([
@@ -50,4 +50,4 @@ test('a history that was tampered with is not what the code would have done', as
   step!.activityTaskScheduledEventAttributes!.activityType.name = 'bootOnceFromNetwork';
   const result = (await replay(new Map([['tampered', tampered]]))).get('tampered');
   expect(result?.error?.name).toBe('DeterminismViolationError');
-}, 30_000);
+});

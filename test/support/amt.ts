@@ -5,6 +5,7 @@ import type { Trust } from '../../src/bmc/trust.js';
 import type { Bmc } from '../../src/contracts/bmc.js';
 import { startAmtSimulator, type AmtSimulator, type AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
 import { silentLogger, type Logger } from '../../src/telemetry/log.js';
+import { until } from './until.js';
 
 export const MACHINE_UUID = '4c4c4544-0042-3510-8052-b4c04f564433';
 export const CREDENTIALS = { username: 'admin', password: 'P@ssw0rd1' };
@@ -49,10 +50,7 @@ export async function startAmtBench(options: Partial<AmtSimulatorOptions> = {}):
   };
 }
 
-/** Resolves when no TCP socket is open in this process; rejects after two seconds of them. */
+/** Resolves when no TCP socket is open in this process. @throws when some stay */
 export async function noSocketsLeft(): Promise<void> {
-  const open = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
-  for (const started = Date.now(); open() > 0; await new Promise((resolve) => setTimeout(resolve, 5))) {
-    if (Date.now() - started > 2000) throw new Error(`${open()} sockets left behind`);
-  }
+  await until('no socket is left behind', () => !process.getActiveResourcesInfo().includes('TCPSocketWrap'));
 }

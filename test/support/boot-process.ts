@@ -8,6 +8,7 @@ import { freePort } from '../../src/main/temporal-server.js';
 import { createStore, openDatabase, type Store } from '../../src/store/index.js';
 import type { UnknownMacPolicy } from '../../src/contracts/boot.js';
 import { deviceOf } from './store-bench.js';
+import { until } from './until.js';
 
 export interface BootProcess {
   readonly pid: number;
@@ -69,12 +70,10 @@ export async function startBootProcess(options: BootProcessOptions = {}): Promis
     await exited.finally(() => clearTimeout(timer));
     await rm(dir, { recursive: true, force: true });
   };
-  for (let tries = 0; !(await fetch(`${httpUrl}/readyz`).then(({ ok }) => ok, () => false)); tries++) {
-    if (tries === 300 || !isRunning()) {
-      await stop();
-      throw new Error(`the boot role does not come up:\n${log}`);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  const isUp = await until('the boot role is up', async () => !isRunning() || (await fetch(`${httpUrl}/readyz`)).ok).then(isRunning, () => false);
+  if (!isUp) {
+    await stop();
+    throw new Error(`the boot role does not come up:\n${log}`);
   }
   const proc = `/proc/${child.pid}`;
   return {

@@ -1,5 +1,6 @@
 /** Packets on the loopback interface as tcpdump (Debian package tcpdump) sees them; needs root. */
 import { spawn } from 'node:child_process';
+import { until } from './until.js';
 
 export interface Captured {
   readonly source: string;
@@ -54,14 +55,10 @@ export async function startCapture(filter: string): Promise<Capture> {
   });
   return {
     async stop(isLast) {
-      const deadline = Date.now() + 10_000;
-      while (!readPcap(Buffer.concat(parts)).some(isLast)) {
-        if (Date.now() > deadline) {
-          tcpdump.kill('SIGKILL');
-          throw new Error(`the last packet was not captured: ${said}`);
-        }
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+      await until('the last packet is captured', () => readPcap(Buffer.concat(parts)).some(isLast)).catch((error: Error) => {
+        tcpdump.kill('SIGKILL');
+        throw new Error(`${error.message}; tcpdump: ${said}`);
+      });
       tcpdump.kill('SIGTERM');
       await exited;
       if (!/\b0 packets dropped by kernel/.test(said)) throw new Error(`the capture is not whole: ${said}`);

@@ -9,6 +9,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { until } from './until.js';
 
 const run = promisify(execFile);
 const VENV = join(__dirname, '..', '..', '.tools', 'sushy-venv');
@@ -68,8 +69,8 @@ export async function startSushy({ systems, credentials, tls }: SushyOptions): P
     await ended;
     await rm(folder, { recursive: true, force: true });
   };
-  for (const end = Date.now() + 40_000; !(await accepts(port)); await new Promise((resolve) => setTimeout(resolve, 100))) {
-    if (emulator.exitCode === null && Date.now() < end) continue;
+  const isUp = await until('sushy-emulator accepts', async () => emulator.exitCode !== null || accepts(port)).then(() => emulator.exitCode === null, () => false);
+  if (!isUp) {
     await close();
     throw new Error('sushy-emulator does not start');
   }

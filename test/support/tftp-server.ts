@@ -50,12 +50,3 @@ export function patterned(size: number): Buffer {
   for (let offset = 0; offset + 4 <= size; offset += 4) bytes.writeUInt32LE(Math.imul(offset, 2_654_435_761) >>> 0, offset);
   return bytes;
 }
-
-/** Waits until `check` holds. @throws after `limitMs` */
-export async function until(check: () => boolean, limitMs = 5000): Promise<void> {
-  const deadline = Date.now() + limitMs;
-  while (!check()) {
-    if (Date.now() > deadline) throw new Error(`not so within ${limitMs} ms: ${check.toString()}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}

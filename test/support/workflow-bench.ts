@@ -16,6 +16,7 @@ import type { RunKind } from '../../src/domain/runs.js';
 import { lifecycleId, runWorkflowId, SEARCH_ATTRIBUTES, SIGNALS, siteQueue, STATE_QUERY, TAKING_UP, WORKFLOW_QUEUE, WORKFLOWS, type LifecycleCarried, type LifecycleView, type OperatorVerb, type RunInput, type RunOutcome, type RunView, type VerbInput, type WatchedEnd } from '../../src/contracts/messages.js';
 import type { RunPlan } from '../../src/contracts/plan.js';
 import type { DeviceRecord } from '../../src/contracts/store.js';
+import { until } from './until.js';
 
 type Activities = CentralActivities & SiteActivities;
 export type ActivityName = keyof Activities;
@@ -173,20 +174,6 @@ export interface WorkflowBench {
 const ask = <View>(handle: WorkflowHandle): Promise<View> => handle.client.withDeadline(Date.now() + 3000, () => handle.query<View>(STATE_QUERY));
 export const runView = (handle: WorkflowHandle): Promise<RunView> => ask(handle);
 export const lifecycleView = (handle: WorkflowHandle): Promise<LifecycleView> => ask(handle);
-
-/** Polls in real time. @throws with what it saw last */
-export async function until<T>(what: string, look: () => Promise<T | null | undefined | false>, seconds = 15): Promise<T> {
-  let last: unknown;
-  for (const end = Date.now() + seconds * 1000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 25))) {
-    try {
-      last = await look();
-      if (last) return last as T;
-    } catch (error) {
-      last = error;
-    }
-  }
-  throw new Error(`not seen: ${what}; last: ${last instanceof Error ? last.message : JSON.stringify(last)}`);
-}
 
 export const untilHeld = (handle: WorkflowHandle, code: ErrorCode): Promise<RunView['hold']> => until(`held for ${code}`, async () => {
   const { hold, ...view } = await runView(handle);

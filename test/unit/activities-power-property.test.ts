@@ -162,4 +162,4 @@ test(`at most one command a request and one request at a time, and no false off,
   expect([...kinds].sort()).toEqual(['confirm: not-off', 'confirm: off-twice', 'off: not-reached', 'off: reached', 'off: refused', 'on: not-reached', 'on: reached', 'on: refused']);
   expect(commands).toBeGreaterThan(seeds.length);
   expect(workers).toBeGreaterThan(6 * seeds.length);
-}, 60_000);
+});

@@ -1,11 +1,11 @@
 /** How ipmitool is run: what it is given, and how it is ended. Scripts stand in for it. */
 import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createProgram, type ProgramEnd } from '../../src/bmc/ipmi/program.js';
+import { until } from '../support/until.js';
 
 let folder: string;
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'metalflow-ipmitool-'))));
@@ -49,7 +49,7 @@ test('one that runs when the conversation is closed is ended', async () => {
   const pidFile = join(folder, 'pid');
   const closed = new AbortController();
   const running = run(await script(`echo $$ > ${pidFile}; exec sleep 60`), { signal: closed.signal });
-  while (!existsSync(pidFile) || (await readFile(pidFile, 'utf8')) === '') await new Promise((resolve) => setTimeout(resolve, 5));
+  await until('it runs', async () => (await readFile(pidFile, 'utf8')) !== '');
   closed.abort();
   expect(await running).toMatchObject({ kind: 'cut-off', why: expect.stringContaining('given up') });
   expect(isAlive(Number(await readFile(pidFile, 'utf8')))).toBe(false);

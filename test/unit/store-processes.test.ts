@@ -34,4 +34,4 @@ test('two processes that start and write at once on a new file lose nothing, and
   } finally {
     await store.close();
   }
-}, 120_000);
+});

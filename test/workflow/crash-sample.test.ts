@@ -9,11 +9,11 @@ let lanes: Lanes;
 beforeAll(async () => {
   temporal = await startTestTemporal();
   lanes = await openLanes(temporal, 2, CRASH_WORLD);
-}, 30_000);
+});
 afterAll(async () => {
   await lanes?.close();
   await temporal?.close();
-}, 30_000);
+});
 
 test('every activity and every named point has a death in the crash tests, or a reason why not', () => {
   const tried = new Set([...PROVISION_ROWS, ...RETIRE_ROWS].map(pointOf));
@@ -32,4 +32,4 @@ test.concurrent.each([
   const provision = PROVISION_ROWS.find(({ at }) => at === first)!;
   const retire = RETIRE_ROWS.find(({ at }) => at === second)!;
   await lanes.take((world) => expectLifeDoneOnce(world, provision, retire));
-}, 120_000);
+});

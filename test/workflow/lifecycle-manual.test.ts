@@ -2,7 +2,8 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { failure } from '../../src/domain/errors.js';
 import type { RunKind } from '../../src/domain/runs.js';
-import { openWorkflowBench, runView, until, untilHeld, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { openWorkflowBench, runView, untilHeld, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { until } from '../support/until.js';
 
 let workflows: WorkflowBench;
 beforeAll(async () => void (workflows = await openWorkflowBench()), 30_000);
@@ -41,7 +42,7 @@ test('a provision shows each task with its verb, goes on by a word only, and nev
     [`resume: on since noon (says that it is done: power ${name} on and boot it once from the network)`, 'grace'],
   ]);
   expect(node.called('waitForPower')).toEqual([]);
-}, 20_000);
+});
 
 test('a retirement is never retired by a word that it is off: only by an approver who attests that it is gone, and then unproven', async () => {
   const { node, handle } = await start('retire');
@@ -55,4 +56,4 @@ test('a retirement is never retired by a word that it is off: only by an approve
   await workflows.say(handle, 'approve', { by: 'grace', attestRemoved: true, reason: 'carried out' });
   expect(await workflows.endOf(handle)).toMatchObject({ end: 'done', unproven: true, failure: { code: 'off_unprovable' }, by: 'grace' });
   expect(said(node)).toEqual([[expect.stringMatching(/^resume \(says that it is done/), 'ada'], ['approve: carried out', 'grace']]);
-}, 20_000);
+});

@@ -3,7 +3,8 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { failure, type ErrorCode } from '../../src/domain/errors.js';
 import type { LifecycleState } from '../../src/domain/states.js';
 import { lifecycleId, type LifecycleView, type OperatorVerb, type VerbInput } from '../../src/contracts/messages.js';
-import { crashes, lifecycleView, openWorkflowBench, until, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { crashes, lifecycleView, openWorkflowBench, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { until } from '../support/until.js';
 
 let workflows: WorkflowBench;
 beforeAll(async () => void (workflows = await openWorkflowBench()), 30_000);
@@ -41,7 +42,7 @@ test('a status that a person changed holds the lifecycle before the run is begun
   await workflows.say(handle, 'resume');
   await untilSeen(handle, 'the request is judged again', ({ lastRun, state }) => lastRun?.run === 2 && lastRun.end === 'done' && state === 'active');
   expect(node.called('writeStatus').map(({ insist }) => insist)).toContain(true);
-}, 20_000);
+});
 
 const throwsOnce = (error: () => Error): (() => void) => {
   let isFirst = true;
@@ -176,10 +177,10 @@ test('W1b: signals that come in the task of the continue-as-new are not lost', a
   });
   const handle = await workflows.startLifecycle(node);
   const { runId } = await handle.describe();
-  await until('the whole chain', async () => links === LINKS, 40);
+  await until('the whole chain', async () => links === LINKS);
   await untilState(handle, 'active');
   expect((await handle.describe()).runId).not.toBe(runId);
-}, 60_000);
+});
 
 test('W1b: a signal in the last task of a retired node starts another lifecycle, which looks', async () => {
   const node = workflows.node({
@@ -195,4 +196,4 @@ test('W1b: a signal in the last task of a retired node starts another lifecycle,
   const handle = await workflows.startLifecycle(node);
   await untilSeen(handle, 'provisioned again', ({ lastRun, state }) => lastRun?.kind === 'provision' && lastRun.end === 'done' && state === 'active');
   expect(node.called('openRun').map(({ kind }) => kind)).toEqual(['retire', 'provision']);
-}, 60_000);
+});

@@ -1,5 +1,6 @@
 /** A lifecycle while the store or NetBox is away: it writes nothing it does not know, and catches up. In a server of its own, since time is skipped here. */
-import { crashes, fails, lifecycleView, openWorkflowBench, until, type WorkflowBench } from '../support/workflow-bench.js';
+import { crashes, fails, lifecycleView, openWorkflowBench, type WorkflowBench } from '../support/workflow-bench.js';
+import { until } from '../support/until.js';
 
 let workflows: WorkflowBench;
 beforeAll(async () => void (workflows = await openWorkflowBench()), 30_000);
@@ -13,7 +14,7 @@ test('a lifecycle that cannot recall its state writes none, and recalls it again
   await workflows.skipUntil('recalled', async () => node.called('recallDevice').length > 1);
   await until('the run is done', async () => node.record.lastRun?.outcome.end === 'done' && node.record.state === 'active');
   expect(node.called('keepState').map(({ state }) => state)).not.toContain('planned');
-}, 20_000);
+});
 
 test('a run that NetBox kept from being begun for longer than its limit is begun when NetBox is back', async () => {
   let isAway = true;
@@ -26,7 +27,7 @@ test('a run that NetBox kept from being begun for longer than its limit is begun
   await workflows.skipUntil('the run is done', async () => node.record.lastRun);
   await until('active is written', async () => node.record.netboxStatus === 'active');
   expect(node.called('writeStatus').at(-1)).toMatchObject({ status: 'active' });
-}, 20_000);
+});
 
 test('a retired node is offline in NetBox when NetBox is back, however long it was away', async () => {
   let isAway = true;
@@ -37,7 +38,7 @@ test('a retired node is offline in NetBox when NetBox is back, however long it w
   isAway = false;
   await workflows.skipUntil('offline is written', async () => node.record.netboxStatus === 'offline');
   await until('the lifecycle has ended', async () => (await handle.describe()).status.name === 'COMPLETED');
-}, 20_000);
+});
 
 test('between two histories a lifecycle shows what it showed last, not a node without a run', async () => {
   let release = (): void => undefined;
@@ -48,4 +49,4 @@ test('between two histories a lifecycle shows what it showed last, not a node wi
   expect(await lifecycleView(handle)).toEqual(shown);
   release();
   await until('it is recalled', async () => (await lifecycleView(handle)).state === 'active');
-}, 20_000);
+});

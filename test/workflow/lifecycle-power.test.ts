@@ -1,6 +1,7 @@
 /** The power that the watch tells a lifecycle: shown, searched for, and nothing is done because of it. */
 import { SEARCH_ATTRIBUTES, SIGNALS } from '../../src/contracts/messages.js';
-import { lifecycleView, openWorkflowBench, until, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { lifecycleView, openWorkflowBench, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { until } from '../support/until.js';
 import type { WorkflowHandle } from '@temporalio/client';
 
 let workflows: WorkflowBench;
@@ -25,7 +26,7 @@ test('what the store knew is shown from the take-up on, and a change when it is 
   await until('shown', async () => (await powerShown(handle)) === 'off');
   expect((await lifecycleView(handle)).power).toBe('off');
   expect(node.calls.slice(before)).toEqual([]);
-}, 30_000);
+});
 
 test('the same again adds its own signal and nothing else; what cannot be read is passed over', async () => {
   const { node, handle } = await idle();
@@ -36,13 +37,13 @@ test('the same again adds its own signal and nothing else; what cannot be read i
   await until('shown', async () => (await powerShown(handle)) === 'sleeping');
   expect(await upserts()).toBe(before + 1);
   expect(node.called('changePower')).toEqual([]);
-}, 30_000);
+});
 
 test('a power that flaps for ever does not grow a history for ever', async () => {
   const { node, handle } = await idle();
   const first = (await handle.describe()).runId;
   // As many as a history may have events; then the lifecycle gets its breath, as it would between two walks.
   for (let sent = 0; sent < 2000; sent += 100) await Promise.all(Array.from({ length: 100 }, (_, index) => tell(handle, { power: index % 2 === 0 ? 'off' : 'sleeping' })));
-  await until('a new history', async () => (await handle.describe()).runId !== first, 30);
+  await until('a new history', async () => (await handle.describe()).runId !== first);
   await until('it goes on with what the store knows', async () => (await lifecycleView(handle)).power === node.record.power);
-}, 90_000);
+});

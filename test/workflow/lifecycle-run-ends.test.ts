@@ -49,7 +49,7 @@ test.each(ENDS)('%s', async (_what, acts, end, code) => {
   expect([outcome.end, outcome.failure?.code ?? null]).toEqual([end, code]);
   // Told to the store once, unless the store itself had the last word.
   expect(node.called('finishRun')).toHaveLength(end === 'run-closed' ? 0 : 1);
-}, 20_000);
+});
 
 test('a boot that is not seen is tried three times, each from power off', async () => {
   const node = workflows.node({ openBootAttempt: opensSilently, confirmBootSeen: () => false });
@@ -103,4 +103,4 @@ test('a boot that never attests is tried again from power off, and the run is do
   const outcome = await workflows.endOf(await workflows.startRun(node));
   expect(outcome).toMatchObject({ end: 'done', failure: null });
   expect(node.called('changePower').map(({ command }) => command).slice(0, 4)).toEqual(['off', 'on', 'off', 'on']);
-}, 20_000);
+});

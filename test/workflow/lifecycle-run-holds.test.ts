@@ -2,7 +2,8 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { failure, type ErrorCode } from '../../src/domain/errors.js';
 import { runWorkflowId, type OperatorVerb, type VerbInput } from '../../src/contracts/messages.js';
-import { crashes, endless, fails, openWorkflowBench, runView, until, untilHeld, type Acts, type ActivityName, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { crashes, endless, fails, openWorkflowBench, runView, untilHeld, type Acts, type ActivityName, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { until } from '../support/until.js';
 
 let workflows: WorkflowBench;
 beforeAll(async () => void (workflows = await openWorkflowBench()), 30_000);
@@ -57,7 +58,7 @@ test.each(HOLDS)('$what: held, and ended by its verb', async ({ acts, code, refu
   expect(await workflows.say(handle, verb, input)).not.toMatch(/refused/);
   expect((await workflows.endOf(handle)).end).toBe(then);
   expect(node.called('noteHold').map(({ hold }) => (hold as { code: string } | null)?.code ?? null)).toEqual([code, null]);
-}, 20_000);
+});
 
 test('a power command that was not sent once is asked for again with an intent of its own, and nobody is asked', async () => {
   const node = workflows.node(first('changePower', notSent));
@@ -66,7 +67,7 @@ test('a power command that was not sent once is asked for again with an intent o
   expect(asked.map(({ command }) => command)).toEqual(['off', 'off', 'on']);
   expect(new Set(asked.map(({ intent }) => intent)).size).toBe(3);
   expect(node.called('noteHold')).toEqual([]);
-}, 20_000);
+});
 
 interface OwnEnd {
   readonly what: string;
@@ -85,7 +86,7 @@ test.each(BY_THEMSELVES)('a hold goes on by itself: $what', async ({ acts: make,
   await untilHeld(handle, code);
   await come(node);
   expect((await workflows.endOf(handle)).end).toBe('done');
-}, 20_000);
+});
 
 describe('an installed system that is not seen', () => {
   /** A run whose node rebooted and says nothing; its limit has passed. */
@@ -103,19 +104,19 @@ describe('an installed system that is not seen', () => {
     const { node, handle } = await unseen();
     await seen(node);
     expect((await workflows.endOf(handle)).end).toBe('done');
-  }, 20_000);
+  });
   test('is waited for again on resume', async () => {
     const { node, handle } = await unseen();
     await workflows.say(handle, 'resume');
     await until('no longer held', async () => (await runView(handle)).hold === null);
     await seen(node);
     expect((await workflows.endOf(handle)).end).toBe('done');
-  }, 20_000);
+  });
   test('is installed again by a new run on retry', async () => {
     const { handle } = await unseen();
     await workflows.say(handle, 'retry');
     expect(await workflows.endOf(handle)).toMatchObject({ end: 'failed', failure: { code: 'seed_not_fetched' }, retryBy: 'tester' });
-  }, 20_000);
+  });
 });
 
 test('what is not answered within its limit holds the run with the reason, and resume asks again', async () => {
@@ -127,7 +128,7 @@ test('what is not answered within its limit holds the run with the reason, and r
   isAway = false;
   await workflows.say(handle, 'resume');
   expect((await workflows.endOf(handle)).end).toBe('done');
-}, 20_000);
+});
 
 test('retry on an unknown order boots the node anew, and names who granted it', async () => {
   const node = workflows.node(ofWipe({ kind: 'unknown', since: 's' }));
@@ -137,7 +138,7 @@ test('retry on an unknown order boots the node anew, and names who granted it', 
   await workflows.endOf(handle);
   expect(node.called('postOrder').map(({ bootAttempt, grantUnknown }) => [bootAttempt, grantUnknown])).toEqual([['attempt-1', null], ['attempt-2', 'tester'], ['attempt-2', null], ['attempt-2', null]]);
   expect(node.called('changePower').map(({ command }) => command)).toEqual(['off', 'on', 'off', 'on']);
-}, 20_000);
+});
 
 test.each([
   ['for nobody', { by: '' }, /by/],
@@ -152,7 +153,7 @@ test.each([
   expect(await workflows.say(handle, 'resume', input)).toMatch(why);
   open(SUCCEEDED);
   expect((await workflows.endOf(handle)).end).toBe('done');
-}, 20_000);
+});
 
 describe('in the middle of an order', () => {
   async function withWipeUnderWay(): Promise<{ node: Bench; handle: WorkflowHandle; open: (answer: typeof SUCCEEDED) => void }> {
@@ -174,7 +175,7 @@ describe('in the middle of an order', () => {
     open(SUCCEEDED);
     expect(await workflows.endOf(handle)).toMatchObject({ end: 'cancelled', failure: { message: `cancelled by ${by}` } });
     expect(node.called('postOrder')).toHaveLength(1);
-  }, 20_000);
+  });
 
   test('hold waits for the order, then holds until resume', async () => {
     const { node, handle, open } = await withWipeUnderWay();
@@ -185,7 +186,7 @@ describe('in the middle of an order', () => {
     expect(node.called('postOrder')).toHaveLength(1);
     await workflows.say(handle, 'resume');
     expect((await workflows.endOf(handle)).end).toBe('done');
-  }, 20_000);
+  });
 
   test('a signal that does not fit is ignored', async () => {
     const { node, handle, open } = await withWipeUnderWay();
@@ -193,7 +194,7 @@ describe('in the middle of an order', () => {
     await node.signal(runWorkflowId(node.deviceId, 1), 'attested', 'rubbish');
     open(SUCCEEDED);
     expect((await workflows.endOf(handle)).end).toBe('done');
-  }, 20_000);
+  });
 });
 
 describe('a retirement', () => {

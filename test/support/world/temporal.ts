@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { connectTemporal, type TemporalClient } from '../../../src/main/temporal.js';
 import { findTemporalCli, startTemporalServer, type TemporalServer } from '../../../src/main/temporal-server.js';
 import { silentLogger } from '../../../src/telemetry/log.js';
+import { until } from '../until.js';
 
 export interface TestTemporal {
   readonly server: TemporalServer;
@@ -42,14 +43,8 @@ export async function startTestTemporal(): Promise<TestTemporal> {
 
 /** A new namespace takes a moment to be known to every part of the server. */
 async function usable({ connection, namespace }: TemporalClient): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
-    try {
-      await connection.workflowService.listOpenWorkflowExecutions({ namespace });
-      await connection.operatorService.listSearchAttributes({ namespace });
-      return;
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-  throw new Error(`namespace ${namespace} did not become usable`);
+  await until(`namespace ${namespace} is usable`, async () => {
+    await connection.workflowService.listOpenWorkflowExecutions({ namespace });
+    return connection.operatorService.listSearchAttributes({ namespace });
+  });
 }

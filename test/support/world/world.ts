@@ -21,6 +21,7 @@ import { silentLogger } from '../../../src/telemetry/log.js';
 import { openDatabase, type Db } from '../../../src/store/index.js';
 import { startHouseProcess, type HouseProcess } from './house.js';
 import type { TestTemporal } from './temporal.js';
+import { until } from '../until.js';
 
 const AMT = { username: 'admin', password: 'P@ssw0rd1' } as const;
 const IMAGES = join(process.cwd(), 'demo', 'images');
@@ -151,21 +152,9 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
     },
     lifecycleView: (node) => temporal.client.workflow.getHandle(lifecycleId(node.deviceId)).query<LifecycleView>(STATE_QUERY),
     runView: (node, run) => temporal.client.workflow.getHandle(runWorkflowId(node.deviceId, run)).query<RunView>(STATE_QUERY),
-    async until(what, look, seconds = 40) {
-      const until = Date.now() + seconds * 1000;
-      let last: unknown;
-      while (Date.now() < until) {
-        try {
-          const seen = await look();
-          if (seen) return seen;
-          last = seen;
-        } catch (error) {
-          last = error;
-        }
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-      throw new Error(`not seen within ${seconds} s: ${what}; last: ${last instanceof Error ? last.message : JSON.stringify(last)}\n${world.houseLog().slice(-3000)}`);
-    },
+    until: (what, look, seconds) => until(what, look, seconds).catch((error: Error) => {
+      throw new Error(`${error.message}\n${world.houseLog().slice(-3000)}`);
+    }),
     async untilState(node, state, seconds) {
       let last: NodeRow | null = null;
       const seen = await world.until(`${node.name} ${state}`, async () => {
@@ -175,7 +164,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
         throw new Error(`${error.message}\nnode: ${JSON.stringify(last)}`);
       });
       // NetBox is written after the store; where a person's status stands against ours it never is, and nothing is claimed here.
-      for (let tries = 0; tries < 20 && world.netbox.device(node.deviceId).customFields['lifecycle_state'] !== state; tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+      await until('NetBox shows it', () => world.netbox.device(node.deviceId).customFields['lifecycle_state'] === state, 2).catch(() => undefined);
       return seen;
     },
     async db() {
