@@ -7,8 +7,6 @@ const shared = {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   moduleFileExtensions: ['ts', 'js', 'mjs', 'json', 'node'],
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.tools', '<rootDir>/.work'],
-  // Ends what would never end; how fast anything is, is for the benches.
-  testTimeout: 300_000,
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
 };
@@ -24,6 +22,8 @@ export default {
     project('integration', ['integration', 'e2e']),
     project('bench', ['bench']),
   ],
+  // Ends what would never end; how fast anything is, is for the benches. Jest takes it from here alone, not from a project.
+  testTimeout: 300_000,
   maxWorkers: 2,
   workerIdleMemoryLimit: '1500MB',
 };

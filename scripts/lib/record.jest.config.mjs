@@ -2,5 +2,5 @@
 import config from '../../jest.config.mjs';
 import { ROOT } from './paths.mjs';
 
-const [fast] = config.projects;
-export default { ...fast, displayName: 'record', rootDir: ROOT, testMatch: ['<rootDir>/test/replay/record-histories.ts'] };
+const { projects: [fast], testTimeout } = config;
+export default { ...fast, testTimeout, displayName: 'record', rootDir: ROOT, testMatch: ['<rootDir>/test/replay/record-histories.ts'] };
