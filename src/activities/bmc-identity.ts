@@ -3,9 +3,8 @@ import { isMetalflowError } from '../domain/errors.js';
 import type { BmcFactory, BmcIdentity } from '../contracts/bmc.js';
 import type { BmcAddress } from '../contracts/device.js';
 import type { Stores } from '../contracts/store.js';
-import { bmcName, createBmcLeases } from './bmc-lease.js';
-import { activityClock } from './clock.js';
-import { cancellationSignal, fenceRef, type RunRef } from './context.js';
+import { bmcName, createBmcLeases } from '../power/lease.js';
+import { activityCaller, activityClock, cancellationSignal, fenceRef, type RunRef } from './context.js';
 
 export interface BmcIdentityDeps {
   readonly bmc: BmcFactory;
@@ -14,7 +13,7 @@ export interface BmcIdentityDeps {
 }
 
 export function createBmcIdentityActivities({ bmc, stores, lockSeconds }: BmcIdentityDeps) {
-  const leases = createBmcLeases({ bmc, power: stores.power, lockSeconds, clock: activityClock });
+  const leases = createBmcLeases({ bmc, power: stores.power, lockSeconds, clock: activityClock, caller: activityCaller });
   return {
     /** Never a reason for a run to fail: null where the BMC does not say, cannot be talked to, or is busy. */
     async noteBmc(input: RunRef & { bmc: BmcAddress }): Promise<BmcIdentity | null> {

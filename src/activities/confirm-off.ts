@@ -1,20 +1,29 @@
 /** The end of a retirement: two reads of off, some seconds apart, through fresh connections, each from the right machine. */
 import { failure, type Failure } from '../domain/errors.js';
 import { powerWord, readsOff, type PowerReading, type PowerWord } from '../domain/power.js';
+import type { BmcAddress } from '../contracts/device.js';
 import type { Stores } from '../contracts/store.js';
 import type { CrashPoint } from '../telemetry/crash-point.js';
-import { unreadable } from './bmc-failures.js';
-import { bmcName, type BmcLeases } from './bmc-lease.js';
-import type { Clock } from './clock.js';
-import { fenceRef, heartbeat } from './context.js';
-import { compareMachine, saysWhichMachine, untilItAnswers, type MachineCheck, type MachineQuestion } from './machine-check.js';
-import type { PowerReader } from './power-reader.js';
+import type { Caller, Clock } from '../power/caller.js';
+import { unreadable } from '../power/failures.js';
+import { bmcName, type BmcLeases } from '../power/lease.js';
+import { compareMachine, saysWhichMachine, untilItAnswers, type MachineCheck } from '../power/machine-check.js';
+import type { PowerReader } from '../power/reader.js';
+import { fenceRef, type RunRef } from './context.js';
 
 export type OffConfirmation =
   | { readonly kind: 'off-twice' }
   | { readonly kind: 'not-off'; readonly power: PowerWord; readonly failure: Failure }
   /** What was read, off or not, says nothing of the device. */
   | { readonly kind: 'another-machine'; readonly found: string; readonly failure: Failure };
+
+/** Which machine is behind this BMC? Asked for so long. */
+export interface MachineQuestion extends RunRef {
+  readonly bmc: BmcAddress;
+  readonly systemUuid: string | null;
+  readonly limitSeconds: number;
+  readonly pollSeconds: number;
+}
 
 export interface OffQuestion extends MachineQuestion {
   readonly apartSeconds: number;
@@ -26,6 +35,7 @@ export interface ConfirmOffDeps {
   readonly reader: PowerReader;
   readonly stores: Pick<Stores, 'fence' | 'devices'>;
   readonly clock: Clock;
+  readonly caller: Caller;
   readonly crash: CrashPoint;
 }
 
@@ -34,7 +44,7 @@ interface Seen {
   readonly power: PowerReading;
 }
 
-export function createConfirmOff({ leases, reader, stores, clock, crash }: ConfirmOffDeps): (question: OffQuestion) => Promise<OffConfirmation> {
+export function createConfirmOff({ leases, reader, stores, clock, caller, crash }: ConfirmOffDeps): (question: OffQuestion) => Promise<OffConfirmation> {
   return async (question) => {
     await stores.fence.enter(fenceRef(question));
     if (question.bmc.type === 'manual') return { kind: 'not-off', power: 'unknown', failure: failure('off_unprovable') };
@@ -47,8 +57,8 @@ export function createConfirmOff({ leases, reader, stores, clock, crash }: Confi
 
   /** @returns what keeps this read from saying that the device is off; null when it says so */
   async function look(read: 1 | 2, question: OffQuestion): Promise<OffConfirmation | null> {
-    const { machine, power } = await untilItAnswers(question, clock, () => fresh(question), saysEnough);
-    heartbeat({ read, reads: powerWord(power) });
+    const { machine, power } = await untilItAnswers({ ...question, clock, caller }, () => fresh(question), saysEnough);
+    caller.tell({ read, reads: powerWord(power) });
     if (machine.kind === 'differs') return { ...machine, kind: 'another-machine' };
     if (machine.kind === 'unknown') return { kind: 'not-off', power: powerWord(power), failure: machine.failure };
     return readsOff(power) ? null : { kind: 'not-off', power: powerWord(power), failure: whyNotOff(power, question) };

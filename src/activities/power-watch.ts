@@ -10,11 +10,11 @@ import type { Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { isMetalflowError } from '../domain/errors.js';
 import type { Logger } from '../telemetry/log.js';
-import { createBmcLeases, type LeasedBmc } from './bmc-lease.js';
-import { activityClock, type Clock } from './clock.js';
-import { cancellationSignal, heartbeat } from './context.js';
-import { compareMachine } from './machine-check.js';
-import { createPowerReader } from './power-reader.js';
+import type { Clock } from '../power/caller.js';
+import { createBmcLeases, type LeasedBmc } from '../power/lease.js';
+import { compareMachine } from '../power/machine-check.js';
+import { createPowerReader } from '../power/reader.js';
+import { activityCaller, activityClock, cancellationSignal, heartbeat } from './context.js';
 
 export interface PowerWatchDeps {
   readonly bmc: BmcFactory;
@@ -29,7 +29,7 @@ export interface PowerWatchDeps {
 type Look = 'busy' | 'known' | 'unknown';
 
 export function createPowerWatchActivities({ bmc: factory, stores, temporal, lockSeconds, log, clock = activityClock, random = Math.random }: PowerWatchDeps) {
-  const leases = createBmcLeases({ bmc: factory, power: stores.power, lockSeconds, clock });
+  const leases = createBmcLeases({ bmc: factory, power: stores.power, lockSeconds, clock, caller: activityCaller });
   const reader = createPowerReader({ stores, clock });
 
   /** A change is believed of the right machine only: the address may have gone to another. */

@@ -5,38 +5,40 @@ import type { BmcFactory } from '../contracts/bmc.js';
 import type { BmcAddress } from '../contracts/device.js';
 import type { Stores } from '../contracts/store.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
-import { refusal } from './bmc-failures.js';
-import { bmcName, createBmcLeases } from './bmc-lease.js';
+import type { Caller, Clock } from '../power/caller.js';
+import { createPowerChanger } from '../power/change-power.js';
+import { refusal } from '../power/failures.js';
+import { bmcName, createBmcLeases } from '../power/lease.js';
+import { compareMachine, saysWhichMachine, untilItAnswers, type MachineCheck } from '../power/machine-check.js';
+import { createPowerReader } from '../power/reader.js';
 import { createChangePower } from './change-power.js';
-import { activityClock, type Clock } from './clock.js';
-import { createConfirmOff } from './confirm-off.js';
-import { cancellationSignal, fenceRef, heartbeat, type RunRef } from './context.js';
-import { compareMachine, saysWhichMachine, untilItAnswers, type MachineCheck, type MachineQuestion } from './machine-check.js';
-import { createPowerReader } from './power-reader.js';
+import { createConfirmOff, type MachineQuestion } from './confirm-off.js';
+import { activityCaller, activityClock, cancellationSignal, fenceRef, heartbeat, type RunRef } from './context.js';
 
-export type { PowerChange, PowerChangeResult } from './change-power.js';
-export type { OffConfirmation, OffQuestion } from './confirm-off.js';
-export type { MachineCheck, MachineQuestion } from './machine-check.js';
+export type { PowerChange } from './change-power.js';
+export type { MachineQuestion, OffConfirmation, OffQuestion } from './confirm-off.js';
+export type { PowerChangeResult } from '../power/change-power.js';
+export type { MachineCheck } from '../power/machine-check.js';
 
 export interface PowerActivitiesDeps {
   readonly bmc: BmcFactory;
   readonly stores: Pick<Stores, 'fence' | 'power' | 'devices'>;
   readonly lockSeconds: number;
   readonly clock?: Clock;
-  readonly drawHolder?: () => string;
+  readonly caller?: Caller;
   readonly crash?: CrashPoint;
 }
 
-export function createPowerActivities({ bmc: factory, stores, lockSeconds, clock = activityClock, drawHolder, crash = noCrash }: PowerActivitiesDeps) {
-  const leases = createBmcLeases({ bmc: factory, power: stores.power, lockSeconds, clock, ...(drawHolder && { drawHolder }) });
+export function createPowerActivities({ bmc: factory, stores, lockSeconds, clock = activityClock, caller = activityCaller, crash = noCrash }: PowerActivitiesDeps) {
+  const leases = createBmcLeases({ bmc: factory, power: stores.power, lockSeconds, clock, caller });
   const reader = createPowerReader({ stores, clock });
 
   return {
     /** Brings the power to on or off and says what was seen. */
-    changePower: createChangePower({ leases, reader, stores, clock, crash }),
+    changePower: createChangePower({ leases, change: createPowerChanger({ reader, clock, caller, crash }), stores }),
 
     /** Two reads of off, or why not. */
-    confirmOff: createConfirmOff({ leases, reader, stores, clock, crash }),
+    confirmOff: createConfirmOff({ leases, reader, stores, clock, caller, crash }),
 
     /** Arms one boot from the network; sends no power command. */
     async bootOnceFromNetwork(input: RunRef & { bmc: BmcAddress; limitSeconds: number }): Promise<{ kind: 'armed' } | { kind: 'refused'; failure: Failure }> {
@@ -58,7 +60,7 @@ export function createPowerActivities({ bmc: factory, stores, lockSeconds, clock
     async checkMachine(input: MachineQuestion): Promise<MachineCheck> {
       await stores.fence.enter(fenceRef(input));
       if (input.bmc.type === 'manual') return { kind: 'same', uuid: null };
-      return untilItAnswers(input, clock, () => leases.withBmc(input.bmc, (bmc) => compareMachine(bmc, input, stores.devices)), saysWhichMachine);
+      return untilItAnswers({ ...input, clock, caller }, () => leases.withBmc(input.bmc, (bmc) => compareMachine(bmc, input, stores.devices)), saysWhichMachine);
     },
 
     /** Waits, without a limit of its own, until the BMC reads as wanted: a held run goes on by itself when a person powered the node. */

@@ -1,5 +1,5 @@
 /** `metalflow bmc doctor`: each thing that has to be right for a run to power this machine, looked at. Changes nothing. */
-import type { Bmc, BmcFinding } from '../contracts/bmc.js';
+import type { BmcFinding, BmcLooks } from '../contracts/bmc.js';
 import type { BmcCheck } from '../contracts/power-by-hand.js';
 import { ERRORS } from '../domain/errors.js';
 import { powerWord } from '../domain/power.js';
@@ -18,7 +18,7 @@ export interface Patient {
   readonly addresses: readonly string[] | null;
 }
 
-export async function examine(bmc: Bmc, patient: Patient): Promise<BmcCheck[]> {
+export async function examine(bmc: BmcLooks, patient: Patient): Promise<BmcCheck[]> {
   const reading = await bmc.observePower();
   // Nothing else can be asked of a BMC that does not answer.
   if (reading.kind === 'unknown') return [{ name: 'power', result: 'bad', found: `${reading.code}: ${reading.why}`, hint: ERRORS[reading.code].hint }];
@@ -27,12 +27,12 @@ export async function examine(bmc: Bmc, patient: Patient): Promise<BmcCheck[]> {
   return [...checks, ...findings.map(({ about, result, found, hint }): BmcCheck => ({ name: NAMES[about], result, found, ...(hint && { hint }) }))];
 }
 
-async function product(bmc: Bmc): Promise<BmcCheck> {
+async function product(bmc: BmcLooks): Promise<BmcCheck> {
   const identity = await bmc.identify();
   return identity ? { name: 'product', result: 'good', found: `${identity.product} ${identity.version}` } : { name: 'product', result: 'unknown', found: 'it does not say' };
 }
 
-async function bootOnce(bmc: Bmc): Promise<BmcCheck> {
+async function bootOnce(bmc: BmcLooks): Promise<BmcCheck> {
   const name = 'one-time network boot';
   const capabilities = await bmc.capabilities();
   if (capabilities === null) return { name, result: 'unknown', found: 'it does not say' };
@@ -40,7 +40,7 @@ async function bootOnce(bmc: Bmc): Promise<BmcCheck> {
   return { name, result: 'bad', found: 'it cannot', ...(capabilities.why && { hint: capabilities.why }) };
 }
 
-async function machine(bmc: Bmc, { expected, hasDevice }: Patient): Promise<BmcCheck> {
+async function machine(bmc: BmcLooks, { expected, hasDevice }: Patient): Promise<BmcCheck> {
   const name = 'machine UUID';
   const seen = await machineBehind(bmc, expected);
   switch (seen.kind) {

@@ -1,10 +1,10 @@
 /** Which machine is behind a BMC, against the device that is meant. */
-import type { Bmc } from '../contracts/bmc.js';
+import type { BmcLooks } from '../contracts/bmc.js';
 import type { MachineSeen } from '../contracts/power-by-hand.js';
 import { parseUuid } from '../domain/uuid.js';
 
 /** @param expected system_uuid of the device; null where it says none, or where there is no device */
-export async function machineBehind(bmc: Bmc, expected: string | null): Promise<MachineSeen> {
+export async function machineBehind(bmc: BmcLooks, expected: string | null): Promise<MachineSeen> {
   const reading = await bmc.machineUuid();
   if (reading.kind !== 'read') return { kind: 'unread', code: reading.kind === 'unknown' ? reading.code : null, why: reading.why };
   const uuid = parseUuid(reading.uuid);

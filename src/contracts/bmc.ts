@@ -76,6 +76,9 @@ export interface Bmc {
   close(): Promise<void>;
 }
 
+/** A BMC that is only looked at. */
+export type BmcLooks = Pick<Bmc, 'observePower' | 'machineUuid' | 'identify' | 'capabilities' | 'diagnose'>;
+
 export interface BmcCredentials {
   readonly username: string;
   readonly password: string;

@@ -120,6 +120,17 @@ test('pxe arms one boot and powers nothing; with --reboot it goes off and on', a
   expect(sent()).toEqual({ 8: 1, 2: 1 });
 });
 
+test('a bare address, of no device, is powered too: one command, and its end is seen', async () => {
+  const bare = await startAmtSimulator({ host: '127.0.0.9', username: 'admin', password: PASSWORD, machineUuid: UUID, initialPower: 'on', power: { powerOn: () => undefined, powerOff: () => undefined }, log: silentLogger() });
+  try {
+    await bare.setFaults({ lagReads: 2 });
+    expect(await bmc('off', '127.0.0.9', '--type', 'amt', '--port', String(bare.port))).toMatchObject({ code: 0, out: `127.0.0.9:${bare.port} reads off\n` });
+    expect(bare.counts().byValue).toEqual({ 8: 1 });
+  } finally {
+    await bare.close();
+  }
+});
+
 describe('what is refused sends nothing', () => {
   test("the address of a device's BMC, by number or by name: a device has runs, a machine and a journal", async () => {
     for (const host of ['127.0.0.1', 'localhost']) {

@@ -3,6 +3,7 @@
  * machine that is on. Random lags, losses, slow answers, deaths of workers at any crash point, and workers that are given up and
  * go on all the same. A failure prints its seed: set SEED to see it again.
  */
+import { activityCaller } from '../../src/activities/context.js';
 import { createPowerActivities, type PowerActivities, type PowerChangeResult } from '../../src/activities/power.js';
 import type { BmcAddress } from '../../src/contracts/device.js';
 import type { FenceRef, Stores } from '../../src/contracts/store.js';
@@ -79,7 +80,7 @@ class Interleaving {
       });
     const { fence, power, devices } = bench.store;
     const activities = createPowerActivities({
-      bmc: this.wire.factory(worker), lockSeconds: LOCK_SECONDS, drawHolder: () => `conversation-${++this.#conversations}`,
+      bmc: this.wire.factory(worker), lockSeconds: LOCK_SECONDS, caller: { ...activityCaller, drawHolder: () => `conversation-${++this.#conversations}` },
       stores: { fence: guarded(fence), power: guarded(power), devices: guarded(devices) } satisfies Pick<Stores, 'fence' | 'power' | 'devices'>,
       clock: { now: () => this.time.now(), after: (ms, call) => this.time.after(ms, () => worker.alive && call()), pause: (ms) => this.time.pause(ms).then(() => (worker.alive ? undefined : new Promise(() => undefined))) },
       crash: (name) => {

@@ -1,5 +1,5 @@
 /** A clock that stands still while anything can be done, and then jumps to the next thing that waits. */
-import type { Clock } from '../../../src/activities/clock.js';
+import type { Clock } from '../../../src/power/caller.js';
 
 interface Timer {
   readonly at: number;

@@ -3,7 +3,7 @@ import { failure, type Failure } from '../domain/errors.js';
 import type { PowerReading } from '../domain/power.js';
 import type { CommandResult, UuidReading } from '../contracts/bmc.js';
 import type { BmcAddress } from '../contracts/device.js';
-import { bmcName } from './bmc-lease.js';
+import { bmcName } from './lease.js';
 
 const secretOf = (address: BmcAddress): string => `bmc-${address.type}`;
 

@@ -1,11 +1,17 @@
 /** What is behind the words of a person: a device and its BMC, or a bare address. */
 import { lookup } from 'node:dns/promises';
-import { bmcName } from '../activities/bmc-lease.js';
 import type { BmcAddress, Device } from '../contracts/device.js';
 import type { NetboxClient } from '../contracts/netbox.js';
+import type { NodeDirectory } from '../contracts/operator.js';
 import type { BmcTarget, HandSubject } from '../contracts/power-by-hand.js';
+import type { Stores } from '../contracts/store.js';
 import { MetalflowError } from '../domain/errors.js';
-import type { Store } from '../store/index.js';
+import { bmcName } from './lease.js';
+
+export interface TargetStores {
+  readonly nodes: Pick<NodeDirectory, 'find'>;
+  readonly devices: Pick<Stores['devices'], 'atBmc'>;
+}
 
 export interface Found {
   readonly address: BmcAddress;
@@ -14,13 +20,13 @@ export interface Found {
 }
 
 /** @throws node_not_found, device_invalid, netbox_unreachable, store_unavailable */
-export async function findTarget(target: BmcTarget, store: Store, netbox: NetboxClient): Promise<Found> {
+export async function findTarget(target: BmcTarget, stores: TargetStores, netbox: Pick<NetboxClient, 'readDevice'>): Promise<Found> {
   const { name, type, port, fingerprint } = target;
   if (type !== null) {
     const address: BmcAddress = { type, host: name, ...(port !== null && { port }), ...(fingerprint !== null && { fingerprint }) };
     return { address, device: null, subject: { device: null, bmc: { type, address: bmcName(address) } } };
   }
-  const node = await store.nodes.find(name);
+  const node = await stores.nodes.find(name);
   const id = node?.deviceId ?? (/^\d{1,10}$/.test(name) ? name : null);
   const device = id === null ? null : await netbox.readDevice(id);
   if (device === null) throw new MetalflowError('node_not_found', { node: name });
@@ -33,9 +39,9 @@ export async function findTarget(target: BmcTarget, store: Store, netbox: Netbox
  * A command to a bare address passes by everything that is known of a device; so it is refused where the address is some device's.
  * @throws bmc_is_a_devices
  */
-export async function refuseADevicesBmc({ address, device }: Found, store: Store): Promise<void> {
+export async function refuseADevicesBmc({ address, device }: Found, stores: TargetStores): Promise<void> {
   if (device !== null) return;
   const resolved = await lookup(address.host, { all: true }).catch(() => []);
-  const [owner] = await store.devices.atBmc([address.host, ...resolved.map((one) => one.address)]);
+  const [owner] = await stores.devices.atBmc([address.host, ...resolved.map((one) => one.address)]);
   if (owner) throw new MetalflowError('bmc_is_a_devices', { address: bmcName(address), node: owner });
 }

@@ -2,8 +2,8 @@
 import { powerWord, wasNotAsked, type PowerReading } from '../domain/power.js';
 import type { BmcAddress } from '../contracts/device.js';
 import type { Stores } from '../contracts/store.js';
-import type { LeasedBmc } from './bmc-lease.js';
-import type { Clock } from './clock.js';
+import type { LeasedBmc } from './lease.js';
+import type { Clock } from './caller.js';
 
 export interface PowerReader {
   /** One read, as it is shown. */

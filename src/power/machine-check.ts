@@ -2,27 +2,25 @@
 import { failure, type Failure } from '../domain/errors.js';
 import { wasNotAsked } from '../domain/power.js';
 import { parseUuid } from '../domain/uuid.js';
-import type { BmcAddress } from '../contracts/device.js';
 import type { Stores } from '../contracts/store.js';
-import { unreadable } from './bmc-failures.js';
-import type { LeasedBmc } from './bmc-lease.js';
-import type { Clock } from './clock.js';
-import { heartbeat, type RunRef } from './context.js';
+import type { Caller, Clock } from './caller.js';
+import { unreadable } from './failures.js';
+import type { LeasedBmc } from './lease.js';
 
 export type MachineCheck =
   | { readonly kind: 'same'; readonly uuid: string | null }
   | { readonly kind: 'differs'; readonly found: string; readonly failure: Failure }
   | { readonly kind: 'unknown'; readonly failure: Failure; readonly notAsked?: true };
 
-/** Which machine is behind this BMC? Asked for so long. */
-export interface MachineQuestion extends RunRef {
-  readonly bmc: BmcAddress;
+/** Which machine is behind this BMC? */
+export interface MachineExpected {
+  readonly deviceId: string;
   readonly systemUuid: string | null;
+  /** For which it is asked. */
   readonly limitSeconds: number;
-  readonly pollSeconds: number;
 }
 
-export async function compareMachine(bmc: LeasedBmc, input: Pick<MachineQuestion, 'deviceId' | 'systemUuid' | 'limitSeconds'>, devices: Pick<Stores['devices'], 'find'>): Promise<MachineCheck> {
+export async function compareMachine(bmc: LeasedBmc, input: MachineExpected, devices: Pick<Stores['devices'], 'find'>): Promise<MachineCheck> {
   const reading = await bmc.machineUuid();
   if (reading.kind === 'unknown') return { kind: 'unknown', failure: unreadable(reading, 'reading the machine UUID', bmc.address, input.limitSeconds), ...(wasNotAsked(reading) && { notAsked: true as const }) };
   const found = reading.kind === 'read' ? parseUuid(reading.uuid) : null;
@@ -35,13 +33,20 @@ export async function compareMachine(bmc: LeasedBmc, input: Pick<MachineQuestion
 
 export const saysWhichMachine = (check: MachineCheck): boolean => check.kind !== 'unknown' || check.failure.code !== 'bmc_unreachable';
 
+export interface Patience {
+  readonly limitSeconds: number;
+  readonly pollSeconds: number;
+  readonly clock: Clock;
+  readonly caller: Pick<Caller, 'tell'>;
+}
+
 /** A BMC that does not answer is asked again, each time through a fresh connection, until it does or the limit passes. */
-export async function untilItAnswers<Seen>({ limitSeconds, pollSeconds }: Pick<MachineQuestion, 'limitSeconds' | 'pollSeconds'>, clock: Clock, look: () => Promise<Seen>, answered: (seen: Seen) => boolean): Promise<Seen> {
+export async function untilItAnswers<Seen>({ limitSeconds, pollSeconds, clock, caller }: Patience, look: () => Promise<Seen>, answered: (seen: Seen) => boolean): Promise<Seen> {
   const until = clock.now() + limitSeconds * 1000;
   for (;;) {
     const seen = await look();
     if (answered(seen) || clock.now() >= until) return seen;
-    heartbeat({ waitsFor: 'the BMC to answer' });
+    caller.tell({ waitsFor: 'the BMC to answer' });
     await clock.pause(pollSeconds * 1000);
   }
 }

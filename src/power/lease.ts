@@ -1,18 +1,17 @@
 /**
  * One conversation with one BMC at a time, across all workers: an expiring lease in the store. Each request to the BMC has a limit
  * that is shorter than the lease, and begins only while the lease outlasts it; so a request is never in flight beyond its lease,
- * whatever becomes of this worker, and whoever takes the lease over talks to a BMC that nobody else talks to.
+ * whatever becomes of this process, and whoever takes the lease over talks to a BMC that nobody else talks to.
  */
 import { MetalflowError } from '../domain/errors.js';
 import { REQUEST_SHARE_OF_LEASE } from '../domain/limits.js';
-import type { Bmc, BmcFactory, BmcIdentity, CommandResult } from '../contracts/bmc.js';
+import type { Bmc, BmcCapabilities, BmcFactory, BmcFinding, BmcIdentity, CommandResult } from '../contracts/bmc.js';
 import { BMC_OWN_PORTS, type BmcAddress } from '../contracts/device.js';
 import type { BmcLeaseTerms, PowerStore } from '../contracts/store.js';
-import type { Clock } from './clock.js';
-import { cancellationSignal, heart, heartbeat, holderName } from './context.js';
+import type { Caller, Clock } from './caller.js';
 
 /** A BMC as its lease holder may use it. No request throws for what the BMC does; each throws `bmc_busy` when the lease was lost, and the cancellation once there is one. */
-export interface LeasedBmc extends Pick<Bmc, 'address' | 'observePower' | 'machineUuid' | 'identify' | 'bootOnceFromNetwork'> {
+export interface LeasedBmc extends Omit<Bmc, 'powerOn' | 'powerOff' | 'close'> {
   /** null for a node without a BMC: there is no wire to keep others off. */
   readonly lease: BmcLeaseTerms | null;
   /**
@@ -23,7 +22,7 @@ export interface LeasedBmc extends Pick<Bmc, 'address' | 'observePower' | 'machi
 }
 
 export interface BmcLeases {
-  /** Waits for the lease. @throws bmc_auth_failed, device_invalid as the factory; bmc_busy when the lease was lost */
+  /** Waits for the lease. @throws bmc_auth_failed, device_invalid as the factory; bmc_busy when the lease was lost, or the caller's patience is over */
   withBmc<R>(address: BmcAddress, work: (bmc: LeasedBmc) => Promise<R>): Promise<R>;
   /** @returns `busy` when somebody else talks to the BMC now */
   withIdleBmc<R>(address: BmcAddress, work: (bmc: LeasedBmc) => Promise<R>): Promise<R | 'busy'>;
@@ -34,8 +33,7 @@ export interface BmcLeasesDeps {
   readonly power: Pick<PowerStore, 'lock' | 'unlock'>;
   readonly lockSeconds: number;
   readonly clock: Clock;
-  /** New for each conversation: a former try of the same activity may be alive still. */
-  readonly drawHolder?: () => string;
+  readonly caller: Caller;
 }
 
 /** One BMC, however its address is spelt: the name of its lease. */
@@ -47,7 +45,7 @@ const BEATS_A_LEASE = 6;
 /** A store that stalls for so long that the lease it renewed is nearly over is asked again, so often. */
 const RENEWALS = 3;
 
-export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawHolder = holderName }: BmcLeasesDeps): BmcLeases {
+export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, caller }: BmcLeasesDeps): BmcLeases {
   const leaseMs = lockSeconds * 1000;
   const requestMs = leaseMs * REQUEST_SHARE_OF_LEASE;
 
@@ -60,7 +58,7 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
       await former?.close();
     };
     /** A conversation that was hung up on because nobody wants it any more stays so. */
-    const cancelled = cancellationSignal();
+    const cancelled = caller.cancelled();
     async function opened(): Promise<Bmc> {
       cancelled.throwIfAborted();
       open ??= await factory.open(address);
@@ -95,6 +93,8 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
       observePower: async () => (await renew(), limited((bmc) => bmc.observePower(), { ...reading })),
       machineUuid: async () => (await renew(), limited((bmc) => bmc.machineUuid(), { ...reading })),
       identify: async () => (await renew(), limited<BmcIdentity | null>((bmc) => bmc.identify(), null)),
+      capabilities: async () => (await renew(), limited<BmcCapabilities | null>((bmc) => bmc.capabilities(), null)),
+      diagnose: async (host) => (await renew(), limited<BmcFinding[]>((bmc) => bmc.diagnose(host), [{ about: 'version', version: null, result: 'unknown', found: why }])),
       bootOnceFromNetwork: async () => (await renew(), limited((bmc) => bmc.bootOnceFromNetwork(), { kind: 'unknown', why })),
       async send(command, renewedAt) {
         heldUntil = renewedAt + leaseMs;
@@ -118,9 +118,9 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
     }
   }
 
-  /** One request may outlast the silence after which an activity is given up. */
+  /** One request may outlast the silence after which the caller is given up. */
   function beat(address: BmcAddress): () => void {
-    const say = heart();
+    const say = caller.teller();
     let stop = (): void => undefined;
     const again = (): void => {
       stop = clock.after(leaseMs / BEATS_A_LEASE, () => {
@@ -132,16 +132,18 @@ export function createBmcLeases({ bmc: factory, power, lockSeconds, clock, drawH
     return () => stop();
   }
 
-  const termsOf = (address: BmcAddress): BmcLeaseTerms => ({ bmc: bmcKey(address), holder: drawHolder(), seconds: lockSeconds });
+  const termsOf = (address: BmcAddress): BmcLeaseTerms => ({ bmc: bmcKey(address), holder: caller.drawHolder(), seconds: lockSeconds });
 
   return {
     async withBmc(address, work) {
       if (address.type === 'manual') return converse(address, null, clock.now(), work);
       const lease = termsOf(address);
+      const patientUntil = clock.now() + (caller.patienceSeconds ?? Infinity) * 1000;
       for (;;) {
         const askedAt = clock.now();
         if (await power.lock(lease.bmc, lease.holder, lockSeconds)) return converse(address, lease, askedAt, work);
-        heartbeat({ waitingFor: `another conversation with the BMC ${lease.bmc}` });
+        if (clock.now() >= patientUntil) throw new MetalflowError('bmc_busy', { address: bmcName(address) });
+        caller.tell({ waitingFor: `another conversation with the BMC ${lease.bmc}` });
         await clock.pause(LOOK_AGAIN_MS);
       }
     },

@@ -1,5 +1,6 @@
 /** One conversation with one BMC at a time, and no request that outlives the lease under which it began. */
-import { createBmcLeases, type BmcLeases, type LeasedBmc } from '../../src/activities/bmc-lease.js';
+import { activityCaller } from '../../src/activities/context.js';
+import { createBmcLeases, type BmcLeases, type LeasedBmc } from '../../src/power/lease.js';
 import type { Bmc, CommandResult } from '../../src/contracts/bmc.js';
 import type { BmcAddress } from '../../src/contracts/device.js';
 import { runActivity } from '../support/activity-env.js';
@@ -30,7 +31,7 @@ beforeEach(() => {
   };
   let drawn = 0;
   leases = createBmcLeases({
-    bmc: { open }, lockSeconds: LOCK_SECONDS, clock: time, drawHolder: () => `holder-${++drawn}`,
+    bmc: { open }, lockSeconds: LOCK_SECONDS, clock: time, caller: { ...activityCaller, drawHolder: () => `holder-${++drawn}` },
     power: {
       async lock(_bmc, name, seconds) {
         if (holder && holder.name !== name && holder.until >= time.now()) return false;
