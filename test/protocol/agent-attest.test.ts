@@ -21,7 +21,7 @@ afterEach(async () => {
   await plane.stop();
   node.remove();
 });
-const start = (extra: Partial<AgentDeps> = {}): Promise<AgentEnd> => runAgent({ api: plane.url, machine: node.machine, log: silentLogger(), sleep, signal: told.signal, requestTimeoutMs: 2000, ...extra });
+const start = (extra: Partial<AgentDeps> = {}): Promise<AgentEnd> => runAgent({ api: plane.url, machine: node.machine, log: silentLogger(), sleep, signal: told.signal, requestTimeoutMs: 60_000, ...extra });
 
 it('signs the very bytes of its report over the nonce of the plane, with NIC, neighbour and disks in it', async () => {
   const agent = start();

@@ -24,7 +24,7 @@ afterEach(async () => {
   node.remove();
 });
 
-const start = (extra: Partial<AgentDeps> = {}): Promise<AgentEnd> => runAgent({ api: plane.url, machine: node.machine, log: silentLogger(), sleep, signal: told.signal, requestTimeoutMs: 2000, ...extra });
+const start = (extra: Partial<AgentDeps> = {}): Promise<AgentEnd> => runAgent({ api: plane.url, machine: node.machine, log: silentLogger(), sleep, signal: told.signal, requestTimeoutMs: 60_000, ...extra });
 const wipe = (extra: Partial<Order> = {}): Order => orderOf({ name: 'wipe-disk', disk: { serial: 'S1' } }, extra);
 const wipes = (): number => node.journal().filter(({ action, what }) => action === 'wipe-disk' && what === 'started').length;
 
@@ -184,18 +184,31 @@ describe('report errors (G5)', () => {
   it.each<[string, Scripted[], number]>([
     ['503 twice, then OK', [503, 503], 3],
     ['500 once, then OK', [500], 2],
-    ['no answer in time, then OK', ['silence'], 2],
     ['a broken connection, then OK', ['cut'], 2],
     ['429, then OK', [429], 2],
   ])('%s: the same report is sent again until OK and the work is not done again', async (_, answers, sends) => {
     plane.script('report', ...answers);
     const order = wipe();
     plane.orders.push(order);
-    const agent = start({ requestTimeoutMs: 300 });
+    const agent = start();
     await plane.reported(order.orderId);
     await endsWhenTold(agent);
     const bodies = plane.of('report', order.orderId).map(({ text }) => text);
     expect(bodies).toHaveLength(sends);
+    expect(new Set(bodies).size).toBe(1);
+    expect(wipes()).toBe(1);
+  });
+
+  it('no answer in time: the same report is sent again until it is answered, and the work is not done again', async () => {
+    plane.script('report', 'silence');
+    const order = wipe();
+    plane.orders.push(order);
+    // The limit is that of every request, and a machine may be too slow for it more than once.
+    const agent = start({ requestTimeoutMs: 300 });
+    await plane.reported(order.orderId);
+    await endsWhenTold(agent);
+    const bodies = plane.of('report', order.orderId).map(({ text }) => text);
+    expect(bodies.length).toBeGreaterThanOrEqual(2);
     expect(new Set(bodies).size).toBe(1);
     expect(wipes()).toBe(1);
   });
@@ -262,7 +275,7 @@ describe('asking for work', () => {
   });
 
   it('pauses when the plane answers 204 at once, so that it is not asked in a tight loop', async () => {
-    const agent = start();
+    const agent = start({ now: () => new Date(0) });
     await plane.until(() => plane.of('next').length >= 4, 'four questions');
     await endsWhenTold(agent);
     expect(sleep.asked.filter((ms) => ms === 1000).length).toBeGreaterThanOrEqual(3);

@@ -195,7 +195,7 @@ describe('NoCloud on the agent plane, which has TLS', () => {
     const node = testNode(5);
     const subject = subjectOf(5, { systemUuid: node.systemUuid, userData: 'secret:web' });
     const plane = await openAgentPlane({
-      renderer: createSeedRenderer({ agentUrl: AGENT_URL, secretsFolder: join(folder, 'secrets') }), limits: { documents: 5 },
+      renderer: createSeedRenderer({ agentUrl: AGENT_URL, secretsFolder: join(folder, 'secrets') }), limits: { documents: 5 }, now: () => new Date('2026-11-30T10:00:00Z'),
       metadata: { tokenPolicy: 'optional', directory: { byAddress: async (address) => (address === '127.0.0.5' ? { kind: 'found', subject } : { kind: 'unknown' }), byDevice: async () => subject } },
     });
     declareWithRun(plane.desk, node);

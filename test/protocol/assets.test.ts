@@ -37,10 +37,19 @@ beforeAll(async () => {
     classImages: async () => [{ className: 'nixos', path: 'images/node.raw', sha256: sha256(IMAGE) }, { className: 'talos', path: 'images/node.raw', sha256: '0'.repeat(64) }, { className: 'gone', path: 'images/gone.raw', sha256: '0'.repeat(64) }],
   });
   base = await server.listen({ host: '127.0.0.1', port: 0 });
+  // A request waits two seconds for a digest, and then goes without: what is asked for below has one.
+  await untilTaken();
 });
 afterAll(async () => {
   await server.close();
   await folder.remove();
+});
+
+interface Listed { readonly name: string; readonly size: number; readonly sha256: string | null; readonly classes: { class: string; digest: string }[] }
+const listed = async (): Promise<Listed[]> => ((await (await request(`${base}/assets/images/`)).body.json()) as { images: Listed[] }).images;
+const untilTaken = (): Promise<Listed[]> => until('the digests are taken', async () => {
+  const images = await listed();
+  return images.every((image) => image.sha256 !== null) && images;
 });
 
 const fetchAsset = async (name: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') => {
@@ -99,6 +108,7 @@ describe('a class image', () => {
     const before = (await fetchAsset('images/changing')).headers.etag;
     await writeFile(join(folder.root, 'images/changing'), 'other');
     await utimes(join(folder.root, 'images/changing'), new Date(), new Date(Date.now() + 60_000));
+    await untilTaken();
     const after = await fetchAsset('images/changing');
     expect([before, after.headers.etag]).toEqual([`"${sha256(Buffer.from('first'))}"`, `"${sha256(Buffer.from('other'))}"`]);
     expect(after.bytes.toString()).toBe('other');
@@ -106,13 +116,6 @@ describe('a class image', () => {
 });
 
 describe('the class images', () => {
-  interface Listed { readonly name: string; readonly size: number; readonly sha256: string | null; readonly classes: { class: string; digest: string }[] }
-  const listed = async (): Promise<Listed[]> => ((await (await request(`${base}/assets/images/`)).body.json()) as { images: Listed[] }).images;
-  const untilTaken = (): Promise<Listed[]> => until('the digests are taken', async () => {
-    const images = await listed();
-    return images.every((image) => image.sha256 !== null) && images;
-  });
-
   test('are listed with size, digest and the classes that install them, and whether the digest of the class fits', async () => {
     const images = await untilTaken();
     expect(images.map(({ name }) => name)).toEqual([...images.map(({ name }) => name)].sort());
@@ -171,7 +174,7 @@ describe('nothing outside the folder', () => {
 /** A request whose path no client library has tidied up. */
 async function raw(path: string): Promise<{ status: number; bytes: string }> {
   const socket = connect((server.server.address() as AddressInfo).port, '127.0.0.1');
-  socket.setTimeout(5000, () => socket.destroy(new Error('no answer')));
+  socket.setTimeout(60_000, () => socket.destroy(new Error('no answer')));
   socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
   const chunks: Buffer[] = [];
   for await (const chunk of socket) chunks.push(chunk as Buffer);

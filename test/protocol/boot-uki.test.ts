@@ -8,7 +8,7 @@ import { BootSettings } from '../../src/boot/settings.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { fakeBootDirectory, MAC, NOW, permitted } from '../support/boot-directory.js';
 import { fetchWithPackage } from '../support/tftp-client.js';
-import { bootFolder, patterned, testTftp } from '../support/tftp-server.js';
+import { bootFolder, PATIENT, patterned, testTftp } from '../support/tftp-server.js';
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -23,7 +23,7 @@ test('a UKI is the same to the byte over HTTP and over TFTP, asked twice, and th
     settings: BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113', uki: 'signed/node.efi' }),
   });
   const base = await http.listen({ host: '127.0.0.1', port: 0 });
-  const tftp = await testTftp(folder.root, { unknownMac: 'menu' });
+  const tftp = await testTftp(folder.root, { unknownMac: 'menu', limits: PATIENT });
   try {
     const script = await (await request(`${base}/ipxe/script/${MAC}/auto.ipxe`)).body.text();
     const [chain, ...more] = script.split('\n').filter((line) => line.includes('node.efi'));

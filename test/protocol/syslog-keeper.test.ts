@@ -72,7 +72,7 @@ describe('the system journal', () => {
   };
 
   test('gets each line as an entry with the fields of HookOS, and a line break adds none', async () => {
-    const forwarder = createJournalForwarder({ program: program(`[ "$1" = --journald ] && cat > ${folder}/entry.$$`), log: silentLogger() });
+    const forwarder = createJournalForwarder({ program: program(`[ "$1" = --journald ] && cat > ${folder}/entry.$$`), log: silentLogger(), limitMs: 60_000 });
     forwarder.take({ ...line('it works'), text: 'it works\nPRIORITY=0' });
     await until('it is forwarded', () => forwarder.stats().sent === 1);
     await forwarder.close();

@@ -4,7 +4,7 @@ import { ackPacket, errorPacket, requestPacket, TFTP_ERROR } from '../../src/boo
 import { silentLogger } from '../../src/telemetry/log.js';
 import { bootSubject, MAC, permitted } from '../support/boot-directory.js';
 import { BareClient, fetchWithPackage, type Received } from '../support/tftp-client.js';
-import { bootFolder, patterned, testTftp, type BootFolder, type TestTftp } from '../support/tftp-server.js';
+import { bootFolder, PATIENT, patterned, testTftp, type BootFolder, type TestTftp } from '../support/tftp-server.js';
 import { until } from '../support/until.js';
 
 const SHIM = patterned(966_768);
@@ -35,7 +35,7 @@ beforeAll(async () => {
   });
   await folder.link('out', join(folder.root, '../tftp-private/secret'));
   await folder.link('in', join(folder.root, 'undionly.kpxe'));
-  tftp = await testTftp(folder.root, { inMemory: new Map([['placeholder', Buffer.from('in memory')], ['undionly.kpxe', Buffer.from('never shown')]]) });
+  tftp = await testTftp(folder.root, { limits: PATIENT, inMemory: new Map([['placeholder', Buffer.from('in memory')], ['undionly.kpxe', Buffer.from('never shown')]]) });
 });
 afterEach(() => clients.splice(0).forEach((opened) => opened.close()));
 afterAll(async () => {
@@ -63,8 +63,7 @@ describe('T1', () => {
     const oack = await probe.next();
     expect(options(oack)).toEqual({ tsize: '966768', blksize: '1468' });
     await probe.send(errorPacket(TFTP_ERROR.optionsRefused, 'User aborted the transfer'), oack.from.port);
-    await until('the transfer is aborted', () => tftp.server.stats().outcomes.aborted === before + 1);
-    expect(tftp.server.stats().active).toBe(0);
+    await until('the transfer is aborted, and none is left', () => tftp.server.stats().outcomes.aborted === before + 1 && tftp.server.stats().active === 0);
 
     const real = await client();
     await real.ask('shimx64.efi', [{ name: 'blksize', value: '1468' }]);
@@ -134,13 +133,14 @@ describe('T5', () => {
     expect(asked.received.map(block)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
   test('e: a request that is never acknowledged gives up and frees its socket, and the same from another port completes', async () => {
-    const quick = await testTftp(folder.root, { limits: { waitMs: 10, waitMostMs: 20, firstResends: 3 } });
+    const quick = await testTftp(folder.root, { limits: { waitMs: 10, waitMostMs: 20, firstResends: 3, resends: 10_000 } });
     const [abandoned, second] = [await client(quick.server.port), await client(quick.server.port)];
     await abandoned.ask('ten');
     await second.ask('ten');
     expect((await second.receiveFile(512)).equals(TEN_BLOCKS)).toBe(true);
     await until('the transfer is given up', () => quick.server.stats().outcomes['timed-out'] === 1);
     await until('no transfer is left', () => quick.server.stats().active === 0);
+    await until('all it was sent has come', () => abandoned.received.length === 4);
     expect(abandoned.received.map(block)).toEqual([1, 1, 1, 1]);
     await quick.server.close();
   });
@@ -183,7 +183,7 @@ describe('T7', () => {
 
 describe('T8', () => {
   test('a MAC in front of the file is the device, and the file is served', async () => {
-    const strict = await testTftp(folder.root, { unknownMac: 'disk' });
+    const strict = await testTftp(folder.root, { unknownMac: 'disk', limits: PATIENT });
     strict.directory.devices.set(MAC, permitted());
     for (const spelling of ['02:01:48:aa:bb:0c', '02-01-48-AA-BB-0C', '020148aabb0c']) {
       expect((await fetchWithPackage(strict.server.port, `${spelling}/undionly.kpxe`)).toString()).toBe('undionly');
@@ -203,7 +203,7 @@ describe('T8', () => {
 describe('the gate', () => {
   const everyName = ['ipxe.efi', `${MAC}/ipxe.efi`, `${MAC}/none`, `pxelinux.cfg/01-${MAC.replaceAll(':', '-')}`, '../x', 'placeholder'];
   test('sends not one byte of a file to a device whose answer is boot disk, whatever it asks and however', async () => {
-    const strict = await testTftp(folder.root, { unknownMac: 'disk' });
+    const strict = await testTftp(folder.root, { unknownMac: 'disk', limits: PATIENT });
     strict.directory.devices.set(MAC, bootSubject({ state: 'active' }));
     for (const name of everyName) {
       for (const asks of [requestPacket('rrq', name, 'octet'), requestPacket('rrq', name, 'octet', [{ name: 'tsize', value: '0' }]), requestPacket('rrq', name, 'mail'), requestPacket('wrq', name, 'octet')]) {
@@ -217,7 +217,7 @@ describe('the gate', () => {
     await strict.server.close();
   });
   test('sends not one packet to a device whose answer is silence', async () => {
-    const silent = await testTftp(folder.root, { unknownMac: 'silent' });
+    const silent = await testTftp(folder.root, { unknownMac: 'silent', limits: PATIENT });
     const asked = await client(silent.server.port);
     for (const name of everyName) for (const mode of ['octet', 'mail']) await asked.ask(name, [], mode);
     // One port has one request at a time, so the others come from ports of their own.
@@ -239,7 +239,7 @@ describe('the gate', () => {
 
 describe('limits', () => {
   test('a client has a bounded number of transfers, and is met with silence beyond', async () => {
-    const small = await testTftp(folder.root, { limits: { transfersPerClient: 3 } });
+    const small = await testTftp(folder.root, { limits: { ...PATIENT, transfersPerClient: 3 } });
     const many = await Promise.all(Array.from({ length: 5 }, () => client(small.server.port)));
     await Promise.all(many.map((one) => one.ask('ten')));
     await until('both are turned away', () => small.server.stats().outcomes['turned-away'] === 2);

@@ -45,6 +45,8 @@ export class AgentPlane {
   });
 
   async start(): Promise<this> {
+    // Never the server: one that closes an idle connection may meet a request on it, which the agent then has to send again.
+    this.server.keepAliveTimeout = 0;
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
     this.url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
     return this;
@@ -65,7 +67,7 @@ export class AgentPlane {
   }
 
   /** Resolves as soon as the condition holds, looked at after each request. */
-  async until(condition: () => boolean, what: string, limitMs = 10_000): Promise<void> {
+  async until(condition: () => boolean, what: string, limitMs = 60_000): Promise<void> {
     if (condition()) return;
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {

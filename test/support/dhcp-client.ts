@@ -84,7 +84,8 @@ export interface RawClient {
 
 export async function rawClient({ listen, port, from = listen }: { listen: string; port: number; from?: string }): Promise<RawClient> {
   const open = async (address: string, at: number): Promise<Socket> => {
-    const socket = createSocket({ type: 'udp4', reuseAddr: true });
+    // A free port that is shared may be one that another sharing socket has already.
+    const socket = createSocket({ type: 'udp4', reuseAddr: at !== 0 });
     await new Promise<void>((resolve, reject) => {
       socket.once('error', reject);
       socket.bind({ address, port: at, exclusive: true }, resolve);
@@ -110,7 +111,7 @@ export async function rawClient({ listen, port, from = listen }: { listen: strin
     port: hears.address().port,
     heard,
     send: (bytes, to) => new Promise((resolve, reject) => says.send(bytes, to.port, to.address, (error) => (error ? reject(error) : resolve()))),
-    next: (fits = () => true, limitMs = 5000) =>
+    next: (fits = () => true, limitMs = 60_000) =>
       new Promise((resolve, reject) => {
         const look = (): void => {
           const at = heard.findIndex(({ packet }, index) => index >= taken && fits(packet));

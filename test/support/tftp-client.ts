@@ -11,14 +11,32 @@ interface TftpPackage {
 }
 const tftp = createRequire(join(process.cwd(), 'package.json'))('tftp') as TftpPackage;
 
-/** Fetches with the package `tftp`. @throws its error, whose message ends in the server's text */
-export async function fetchWithPackage(port: number, file: string, options: { blockSize?: number; windowSize?: number; timeout?: number } = {}): Promise<Buffer> {
-  const stream = tftp.createClient({ host: '127.0.0.1', port, retries: 5, timeout: 500, ...options }).createGetStream(file);
+interface PackageOptions {
+  readonly blockSize?: number;
+  /** One by default: of several blocks it loses its place when it had to ask again. */
+  readonly windowSize?: number;
+  readonly timeout?: number;
+}
+
+async function fetchOnce(port: number, file: string, options: PackageOptions): Promise<Buffer> {
+  const stream = tftp.createClient({ host: '127.0.0.1', port, retries: 50, timeout: 500, windowSize: 1, ...options }).createGetStream(file);
   const chunks: Buffer[] = [];
   await new Promise<void>((resolve, reject) => {
     stream.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', resolve).on('error', reject).on('abort', () => reject(new Error('aborted')));
   });
   return Buffer.concat(chunks);
+}
+
+/** Fetches with the package `tftp`. @throws its error, whose message ends in the server's text */
+export async function fetchWithPackage(port: number, file: string, options: PackageOptions = {}): Promise<Buffer> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await fetchOnce(port, file, options);
+    } catch (error) {
+      // It takes a second OACK for an error of its own, and a slow machine or network brings one: then it asks anew, as a person would.
+      if ((error as { code?: string }).code !== 'EBADOP' || tries === 20) throw error;
+    }
+  }
 }
 
 export interface Received {
@@ -60,7 +78,7 @@ export class BareClient {
   }
 
   /** The next datagram that was not taken yet. @throws when none comes within `limitMs` */
-  async next(limitMs = 5000): Promise<Received> {
+  async next(limitMs = 60_000): Promise<Received> {
     const signal = AbortSignal.timeout(limitMs);
     while (this.taken >= this.received.length) await once(this.socket, 'took', { signal });
     return this.received[this.taken++]!;

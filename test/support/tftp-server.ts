@@ -30,6 +30,9 @@ export async function bootFolder(files: Readonly<Record<string, Buffer | string>
   return { root, put, link: (name, target) => symlink(target, join(root, name)), remove: () => rm(parent, { recursive: true, force: true }) };
 }
 
+/** Where packets are counted: nothing is sent again, or given up, only because the machine is slow. */
+export const PATIENT: Partial<TftpLimits> = { waitMs: 30_000, waitMostMs: 30_000, waitLeastMs: 30_000 };
+
 export interface TestTftp {
   readonly server: TftpServer;
   readonly directory: FakeBootDirectory;
