@@ -4,7 +4,7 @@ import { ENDED_STATES, type LifecycleState } from '../domain/states.js';
 import type { BootDirectory, BootSubject } from '../contracts/boot.js';
 import { runWorkflowId, SIGNALS } from '../contracts/messages.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
-import { lockDevice, type Db } from './database.js';
+import { hintTransaction, lockDevice, type Db } from './database.js';
 import { gathered } from './gathered.js';
 import { distrust } from './installation.js';
 import { appendJournal } from './journal.js';
@@ -16,22 +16,22 @@ const SENDER_SECONDS = 3600;
 const BOOT_SECONDS = 600;
 
 export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: Db; now: () => Date; woken: () => void; crash?: CrashPoint }): BootDirectory {
-  async function subject(deviceId: string): Promise<BootSubject | null> {
-    const device = await db.selectFrom('device').select(['name', 'state', 'system_uuid', 'open_run']).where('device_id', '=', deviceId).executeTakeFirst();
-    if (!device) return null;
-    const lease = await db.selectFrom('permission').selectAll().where('device_id', '=', deviceId).executeTakeFirst();
+  /** A device and its permission, in one read: a fleet asks at once. */
+  const devices = db
+    .selectFrom('device')
+    .leftJoin('permission', 'permission.device_id', 'device.device_id')
+    .select(['device.device_id', 'device.name', 'device.state', 'device.system_uuid', 'device.open_run', 'permission.run', 'permission.boot_attempt', 'permission.expires_at']);
+
+  async function subject(found: typeof devices): Promise<BootSubject | null> {
+    const row = await found.executeTakeFirst();
+    if (!row) return null;
+    const { device_id: deviceId, run, boot_attempt: bootAttempt, expires_at: expiresAt } = row;
     // A permission is only as good as the run behind it.
-    const isGood = lease && device.open_run === lease.run && (await distrust(db, deviceId)) === null;
-    return {
-      deviceId, name: device.name, state: device.state as LifecycleState, systemUuid: device.system_uuid,
-      permission: isGood ? { run: lease.run, bootAttempt: lease.boot_attempt, expiresAt: lease.expires_at } : null,
-    };
+    const isGood = run !== null && bootAttempt !== null && expiresAt !== null && row.open_run === run && (await distrust(db, deviceId)) === null;
+    return { deviceId, name: row.name, state: row.state as LifecycleState, systemUuid: row.system_uuid, permission: isGood ? { run, bootAttempt, expiresAt } : null };
   }
 
-  async function byMac(mac: string): Promise<BootSubject | null> {
-    const row = await db.selectFrom('device_mac').select('device_id').where('mac', '=', mac).executeTakeFirst();
-    return row ? subject(row.device_id) : null;
-  }
+  const byMac = (mac: string): Promise<BootSubject | null> => subject(devices.where('device.device_id', 'in', db.selectFrom('device_mac').select('device_id').where('mac', '=', mac)));
 
   const ago = (seconds: number): string => new Date(now().getTime() - seconds * 1000).toISOString();
 
@@ -56,7 +56,7 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
     const byMac = new Map([...byAddress].map(([address, mac]) => [mac, address]));
     if (byMac.size === 0) return;
     const at = now().toISOString();
-    await db.transaction().execute(async (tx) => {
+    await hintTransaction(db, async (tx) => {
       // The address it had before is free for another machine, and the one that it has now is no other's.
       await tx.deleteFrom('sender').where((eb) => eb.or([eb('mac', 'in', [...byMac.keys()]), eb('address', 'in', [...byMac.values()])])).execute();
       await tx.insertInto('sender').values([...byMac].map(([mac, address]) => ({ address, mac, at }))).onConflict((c) => c.column('address').doUpdateSet((eb) => ({ mac: eb.ref('excluded.mac'), at: eb.ref('excluded.at') }))).execute();
@@ -89,7 +89,7 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
         .selectFrom('device_address').innerJoin('device', 'device.device_id', 'device_address.device_id').select('device.device_id')
         // A device that ended has left its address to the next.
         .where('address', '=', address).where('device.state', 'not in', [...ENDED_STATES]).execute();
-      if (rows.length === 1) return subject(rows[0]!.device_id);
+      if (rows.length === 1) return subject(devices.where('device.device_id', '=', rows[0]!.device_id));
       // Two devices with one address: neither may be guessed.
       if (rows.length > 1) return null;
       const sender = await db.selectFrom('sender').select(['mac', 'at']).where('address', '=', address).where('at', '>=', ago(SENDER_SECONDS)).executeTakeFirst();

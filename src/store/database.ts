@@ -1,5 +1,5 @@
 /** Opens the store: SQLite embedded, PostgreSQL shared. One door, the same queries. */
-import { Kysely, Migrator, PostgresDialect, type Transaction } from 'kysely';
+import { Kysely, Migrator, PostgresDialect, sql, SqliteAdapter, type Transaction } from 'kysely';
 import pg from 'pg';
 import { MetalflowError } from '../domain/errors.js';
 import type { Schema } from './schema.js';
@@ -11,6 +11,8 @@ import { SharedFileDialect } from './sqlite.js';
 
 export type Db = Kysely<Schema>;
 export type Tx = Transaction<Schema>;
+
+const isSqlite = (db: Db): boolean => db.getExecutor().adapter instanceof SqliteAdapter;
 
 const MIGRATIONS = { '0001-first': first, '0002-node-log': nodeLog, '0003-device-metadata': deviceMetadata, '0004-power-watch': powerWatch };
 
@@ -51,6 +53,29 @@ export async function lockedTransaction<R>(db: Db, deviceId: string, work: (tx: 
   return db.transaction().execute(async (tx) => {
     await lockDevice(tx, deviceId);
     return work(tx);
+  });
+}
+
+/**
+ * A transaction that a power cut may take back, and nothing but that: it is seen by everybody once it is committed, and not waited
+ * for until it is on the disk. For what is only a hint, and asked for by a fleet at once.
+ */
+export async function hintTransaction<R>(db: Db, work: (tx: Tx) => Promise<R>): Promise<R> {
+  if (!isSqlite(db)) {
+    return db.transaction().execute(async (tx) => {
+      await sql`set local synchronous_commit to off`.execute(tx);
+      return work(tx);
+    });
+  }
+  // The one connection is nobody else's meanwhile, so no other commit is made so.
+  return db.connection().execute(async (own) => {
+    const { rows: [usual] } = await sql<{ synchronous: number }>`pragma synchronous`.execute(own);
+    await sql`pragma synchronous = normal`.execute(own);
+    try {
+      return await own.transaction().execute(work);
+    } finally {
+      await sql`pragma synchronous = ${sql.lit(usual!.synchronous)}`.execute(own);
+    }
   });
 }
 

@@ -13,7 +13,7 @@ interface Waiting<T> {
 }
 
 /**
- * What is given while a write is under way goes into the next one, so a lone item waits for nothing.
+ * What is given in one turn of the event loop goes into one write, and what is given while it is under way into the next.
  * @param write all of them, or none: when it throws, each giver is told
  * @returns gives an item; one whose signal is aborted before its batch is begun is withdrawn, and never written. @throws store_unavailable when too many wait
  */
@@ -29,7 +29,6 @@ export function gathered<T>(write: (items: readonly T[]) => Promise<void>, most 
   }
 
   async function writeAll(): Promise<void> {
-    isWriting = true;
     for (dropWithdrawn(); waiting.length > 0; dropWithdrawn()) {
       const batch = waiting.slice(0, most);
       waiting = waiting.slice(most);
@@ -49,6 +48,9 @@ export function gathered<T>(write: (items: readonly T[]) => Promise<void>, most 
       if (waiting.length >= mostWaiting) dropWithdrawn();
       if (waiting.length >= mostWaiting) throw new MetalflowError('store_unavailable', { why: `${waiting.length} writes wait for it` });
       waiting.push({ item, signal, done, failed });
-      if (!isWriting) void writeAll();
+      if (isWriting) return;
+      isWriting = true;
+      // SQLite answers within the turn that asks: begun at once, each write would be done before the next request is read.
+      setImmediate(() => void writeAll());
     });
 }

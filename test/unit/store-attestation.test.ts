@@ -1,4 +1,6 @@
 /** Challenges, evidence, boots and install codes: what a node may show, once. */
+import { join } from 'node:path';
+import SqliteFile from 'libsql';
 import type { FenceRef } from '../../src/contracts/store.js';
 import type { RunPlan } from '../../src/contracts/plan.js';
 import type { Redemption } from '../../src/contracts/agent-desk.js';
@@ -175,8 +177,14 @@ describe('the boot file', () => {
     const ref = await bench.begin();
     const { bootAttempt } = await bench.store.attempts.open(ref);
     const impatient = new AbortController();
+    // Another process writes meanwhile, for longer than the node can wait.
+    const other = new SqliteFile(join(bench.dir, 'store.db'));
+    other.exec('begin immediate');
     const recording = bench.store.boot.recordBootSeen(bootAttempt, impatient.signal);
+    await new Promise((resolve) => setImmediate(resolve));
     impatient.abort(new Error('gave up'));
+    other.exec('rollback');
+    other.close();
     await recording;
     expect(await bench.mail()).toEqual([]);
     expect(await bench.store.attempts.bootSeen(ref, bootAttempt)).toBe(false);
