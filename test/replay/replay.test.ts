@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { DefaultLogger, Runtime, Worker, type ReplayResult } from '@temporalio/worker';
+import { PATIENT } from '../support/patient-worker.js';
 import { historyOf } from './history-json.js';
 
 const FOLDER = join(process.cwd(), 'test', 'fixtures', 'histories');
@@ -23,7 +24,7 @@ const recorded = new Map(readdirSync(FOLDER).map((file) => [file.replace(/\.json
 async function replay(histories: ReadonlyMap<string, Recorded>): Promise<Map<string, ReplayResult>> {
   const named = [...histories].map(([name, { workflowId, events }]) => ({ workflowId: `${name} as ${workflowId}`, history: historyOf(events) }));
   const results = new Map<string, ReplayResult>();
-  for await (const result of Worker.runReplayHistories({ workflowBundle: { codePath: BUNDLE } }, named)) results.set(result.workflowId.split(' as ')[0]!, result);
+  for await (const result of Worker.runReplayHistories({ ...PATIENT, workflowBundle: { codePath: BUNDLE } }, named)) results.set(result.workflowId.split(' as ')[0]!, result);
   return results;
 }
 

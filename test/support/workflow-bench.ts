@@ -5,17 +5,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Context } from '@temporalio/activity';
-import { Client, type WorkflowHandle } from '@temporalio/client';
+import { Client, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import type { CentralActivities, SiteActivities } from '../../src/activities/index.js';
 import { ERRORS, failure, type ErrorCode, type ErrorDetails } from '../../src/domain/errors.js';
-import { withLimits, type Limits } from '../../src/domain/limits.js';
+import { DEFAULT_LIMITS } from '../../src/domain/limits.js';
 import type { RunKind } from '../../src/domain/runs.js';
 import { lifecycleId, runWorkflowId, SEARCH_ATTRIBUTES, SIGNALS, siteQueue, STATE_QUERY, TAKING_UP, WORKFLOW_QUEUE, WORKFLOWS, type LifecycleCarried, type LifecycleView, type OperatorVerb, type RunInput, type RunOutcome, type RunView, type VerbInput, type WatchedEnd } from '../../src/contracts/messages.js';
 import type { RunPlan } from '../../src/contracts/plan.js';
 import type { DeviceRecord } from '../../src/contracts/store.js';
+import { PATIENT } from './patient-worker.js';
 import { until } from './until.js';
 
 type Activities = CentralActivities & SiteActivities;
@@ -24,8 +25,6 @@ type Input<N extends ActivityName> = Parameters<Activities[N]>[0];
 type Answer<N extends ActivityName> = Awaited<ReturnType<Activities[N]>>;
 /** What an activity does in this test; `usual` is what it does by default. */
 export type Acts = { [N in ActivityName]?: (input: Input<N>, usual: () => Promise<Answer<N>>) => Promise<Answer<N>> | Answer<N> };
-
-export const LIMITS: Limits = withLimits({ awaitingBoot: 60, awaitingAttestation: 60, confirmingSeed: 60, planning: 60, taking: 60, arming: 60, disarming: 60, activityTry: 10, poweringOff: 30, poweringOn: 30, settling: 10 });
 
 const SITE = 'lab';
 const DISK = { serial: 'DISK-1' };
@@ -138,8 +137,13 @@ const USUAL: { [N in ActivityName]: (bench: Bench, input: Input<N>) => Promise<A
   },
   watchRun: async (bench, { workflowId }): Promise<WatchedEnd> => {
     const handle = bench.workflows.client.workflow.getHandle(workflowId);
-    const isThere = await handle.describe().then(() => true, () => false);
-    return isThere ? { kind: 'ended', outcome: (await handle.result()) as RunOutcome } : { kind: 'never-started' };
+    try {
+      await handle.describe();
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return { kind: 'never-started' };
+      throw error;
+    }
+    return { kind: 'ended', outcome: (await handle.result()) as RunOutcome };
   },
 };
 
@@ -150,7 +154,7 @@ function closed(bench: Bench, outcome: RunOutcome): RunOutcome {
   return outcome;
 }
 
-const runInput = (deviceId: string, run: number, kind: RunKind, asked: RunInput['asked'] = { how: 'netbox' }, intake: RunInput['intake'] = null): RunInput => ({ deviceId, nodeName: `node-${deviceId}`, site: SITE, run, kind, limits: LIMITS, asked, intake });
+const runInput = (deviceId: string, run: number, kind: RunKind, asked: RunInput['asked'] = { how: 'netbox' }, intake: RunInput['intake'] = null): RunInput => ({ deviceId, nodeName: `node-${deviceId}`, site: SITE, run, kind, limits: DEFAULT_LIMITS, asked, intake });
 
 export interface WorkflowBench {
   readonly env: TestWorkflowEnvironment;
@@ -171,7 +175,7 @@ export interface WorkflowBench {
 }
 
 /** The test server sometimes never answers a query that meets a continue-as-new; it is asked again instead of waited for. */
-const ask = <View>(handle: WorkflowHandle): Promise<View> => handle.client.withDeadline(Date.now() + 3000, () => handle.query<View>(STATE_QUERY));
+const ask = <View>(handle: WorkflowHandle): Promise<View> => until(`${handle.workflowId} to show itself`, () => handle.client.withDeadline(Date.now() + 5000, () => handle.query<View>(STATE_QUERY)));
 export const runView = (handle: WorkflowHandle): Promise<RunView> => ask(handle);
 export const lifecycleView = (handle: WorkflowHandle): Promise<LifecycleView> => ask(handle);
 
@@ -185,7 +189,8 @@ export const untilHeld = (handle: WorkflowHandle, code: ErrorCode): Promise<RunV
 const TEST_SERVER = join(process.cwd(), '.tools', 'temporal-venv', 'bin', 'temporal-test-server');
 
 export async function openWorkflowBench(): Promise<WorkflowBench> {
-  const env = await TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path: TEST_SERVER } } });
+  // The SDK draws a free port and gives the server five seconds; a laden machine may need another try.
+  const env = await until('the test server', () => TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path: TEST_SERVER } } }), 200);
   const KEYWORD = 2;
   await env.connection.operatorService.addSearchAttributes({ namespace: 'default', searchAttributes: Object.fromEntries(Object.values(SEARCH_ATTRIBUTES).map((name) => [name, KEYWORD])) });
   const benches = new Map<string, Bench>();
@@ -198,7 +203,7 @@ export async function openWorkflowBench(): Promise<WorkflowBench> {
     return scripted ? scripted(input, usual) : usual();
   };
   const activities = Object.fromEntries((Object.keys(USUAL) as ActivityName[]).map((name) => [name, act(name)]));
-  const common = { connection: env.nativeConnection, activities, maxHeartbeatThrottleInterval: '50ms', defaultHeartbeatThrottleInterval: '50ms' } as const;
+  const common = { ...PATIENT, connection: env.nativeConnection, activities, maxHeartbeatThrottleInterval: '50ms', defaultHeartbeatThrottleInterval: '50ms' } as const;
   const workers = [
     await Worker.create({ ...common, taskQueue: WORKFLOW_QUEUE, workflowBundle: { code: readFileSync(join(process.cwd(), 'dist', 'workflow-bundle.js'), 'utf8') } }),
     await Worker.create({ ...common, taskQueue: siteQueue(SITE) }),
@@ -240,16 +245,15 @@ export async function openWorkflowBench(): Promise<WorkflowBench> {
     },
     async say(handle, verb, input = {}) {
       // As the operator plane does: said again while the node is taken up.
-      for (let tries = 0; ; tries++) {
+      return until(`${verb} to be judged`, async () => {
         const { runId } = await handle.describe();
         try {
           return (await handle.executeUpdate<{ text: string }, [VerbInput]>(verb, { args: [{ by: 'tester', runId, ...input }] })).text;
         } catch (error) {
           const why = ((error as Error).cause as Error | undefined)?.message ?? (error as Error).message;
-          if (tries === 50 || !why.includes(TAKING_UP)) return `refused: ${why}`;
+          return !why.includes(TAKING_UP) && `refused: ${why}`;
         }
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+      });
     },
     async close() {
       for (const worker of workers) worker.shutdown();

@@ -1,9 +1,11 @@
 /** Power as a run needs it, against a BMC that does what a BMC may do. */
+import { Context } from '@temporalio/activity';
 import { createPowerActivities, type PowerActivities, type PowerChange } from '../../src/activities/power.js';
 import type { Bmc, CommandResult, UuidReading } from '../../src/contracts/bmc.js';
 import type { BmcAddress } from '../../src/contracts/device.js';
 import type { PowerName, PowerReading } from '../../src/domain/power.js';
 import { runActivity } from '../support/activity-env.js';
+import { VirtualTime } from '../support/power/virtual-time.js';
 import { UUID } from '../support/store-bench.js';
 
 const read = (power: PowerName): PowerReading => ({ kind: 'read', power });
@@ -12,9 +14,11 @@ const SILENT: PowerReading = { kind: 'unknown', code: 'bmc_unreachable', why: 't
 const LOCKED_OUT: PowerReading = { kind: 'unknown', code: 'bmc_auth_failed', why: '401' };
 const OTHER = UUID.replace('4c4c', '5d5d');
 
+const LIMITS = { limitSeconds: 30, settlingSeconds: 50, pollSeconds: 2 };
 
 /** A BMC by script: each reading once, the last one for ever. */
 class Bench {
+  readonly time = new VirtualTime();
   readings: PowerReading[] = [ON];
   uuid: UuidReading = { kind: 'read', uuid: UUID };
   answer: CommandResult = { kind: 'accepted' };
@@ -37,6 +41,7 @@ class Bench {
   constructor(readonly address: BmcAddress = { type: 'amt', host: '10.0.0.7' }) {
     this.activities = createPowerActivities({
       lockSeconds: 60,
+      clock: { now: () => this.time.now(), after: (ms, call) => this.time.after(ms, call), pause: (ms) => Promise.race([this.time.pause(ms), Context.current().cancelled]) },
       bmc: { open: async (at) => this.#open(at) },
       stores: {
         fence: { enter: async () => { if (this.fence) throw this.fence; return 'held'; } },
@@ -46,7 +51,7 @@ class Bench {
             if (lease && this.#locked !== lease.holder) return { kind: 'lease-lost' };
             const there = this.intents.get(id);
             if (there) return { kind: 'again', ...there };
-            this.intents.set(id, { answer: null, writtenAt: new Date().toISOString() });
+            this.intents.set(id, { answer: null, writtenAt: this.nowText() });
             this.written.push(`intent ${command}`);
             return { kind: 'first' };
           },
@@ -78,6 +83,10 @@ class Bench {
     };
   }
 
+  nowText(): string {
+    return new Date(this.time.now()).toISOString();
+  }
+
   cancelAtHeartbeat = false;
   readonly #caller = {
     workflowId: 'node/7/run/1', temporalRunId: 'temporal-run-1',
@@ -87,16 +96,19 @@ class Bench {
     },
   };
   change(command: 'on' | 'off', extra: Partial<PowerChange> = {}) {
-    return runActivity(this.#caller, this.activities.changePower, { deviceId: '7', run: 1, bmc: this.address, command, intent: 'cycle-1/1', limitSeconds: 0.03, settlingSeconds: 0.05, pollSeconds: 0.002, ...extra });
+    return this.#run(this.activities.changePower, { ...LIMITS, deviceId: '7', run: 1, bmc: this.address, command, intent: 'cycle-1/1', ...extra });
   }
-  confirmOff(limitSeconds = 0.03) {
-    return runActivity(this.#caller, this.activities.confirmOff, { deviceId: '7', run: 1, bmc: this.address, systemUuid: UUID, apartSeconds: 0.005, settlingSeconds: 0.05, limitSeconds, pollSeconds: 0.002 });
+  confirmOff() {
+    return this.#run(this.activities.confirmOff, { ...LIMITS, deviceId: '7', run: 1, bmc: this.address, systemUuid: UUID, apartSeconds: 5 });
   }
   bootOnce() {
-    return runActivity(this.#caller, this.activities.bootOnceFromNetwork, { deviceId: '7', run: 1, bmc: this.address, limitSeconds: 0.03 });
+    return this.#run(this.activities.bootOnceFromNetwork, { deviceId: '7', run: 1, bmc: this.address, limitSeconds: 30 });
   }
   checkMachine(systemUuid: string | null = UUID) {
-    return runActivity(this.#caller, this.activities.checkMachine, { deviceId: '7', run: 1, bmc: this.address, systemUuid, limitSeconds: 0.03, pollSeconds: 0.002 });
+    return this.#run(this.activities.checkMachine, { ...LIMITS, deviceId: '7', run: 1, bmc: this.address, systemUuid });
+  }
+  #run<Input, Output>(activity: (input: Input) => Promise<Output>, input: Input): Promise<Output> {
+    return this.time.run(runActivity(this.#caller, activity, input));
   }
 }
 
@@ -112,7 +124,7 @@ describe('a power change', () => {
   });
   test('writes its intent before the wire, sends one command, and believes the reading only (A5: on the 4th poll)', async () => {
     bench.afterCommand = [ON, ON, ON, OFF];
-    expect(await bench.change('off', { limitSeconds: 5 })).toEqual({ kind: 'reached', power: 'off', commanded: true });
+    expect(await bench.change('off')).toEqual({ kind: 'reached', power: 'off', commanded: true });
     expect(bench.written).toEqual(['intent off', 'sent off']);
     expect(bench.readings).toEqual([OFF]);
   });
@@ -129,7 +141,7 @@ describe('a power change', () => {
   });
   test('beats its heart with what it sees', async () => {
     bench.afterCommand = [ON, OFF];
-    await bench.change('off', { limitSeconds: 5 });
+    await bench.change('off');
     expect(bench.heartbeats).toEqual([{ asked: 'off', reads: 'on' }, { asked: 'off', reads: 'off' }]);
     expect(bench.words).toEqual(['on', 'on', 'off']);
   });
@@ -172,10 +184,10 @@ describe('one command a request, whatever the BMC answers', () => {
 });
 
 describe('an attempt that finds an intent without an answer (W3)', () => {
-  beforeEach(() => void bench.intents.set('cycle-1/1', { answer: null, writtenAt: new Date().toISOString() }));
+  beforeEach(() => void bench.intents.set('cycle-1/1', { answer: null, writtenAt: bench.nowText() }));
   test('only observes, and sees the effect of the first', async () => {
     bench.readings = [ON, ON, OFF];
-    expect(await bench.change('off', { limitSeconds: 5 })).toEqual({ kind: 'reached', power: 'off', commanded: true });
+    expect(await bench.change('off')).toEqual({ kind: 'reached', power: 'off', commanded: true });
     expect(bench.sent).toEqual([]);
   });
   test('only observes, and says that it does not know', async () => {
@@ -186,7 +198,9 @@ describe('an attempt that finds an intent without an answer (W3)', () => {
     bench.intents.clear();
     bench.readings = [SILENT, ON];
     bench.cancelAtHeartbeat = true;
-    await expect(bench.change('off', { limitSeconds: 60, pollSeconds: 60 })).rejects.toMatchObject({ name: 'CancelledFailure' });
+    const began = bench.time.now();
+    await expect(bench.change('off')).rejects.toMatchObject({ name: 'CancelledFailure' });
+    expect(bench.time.now()).toBe(began);
     expect([bench.sent, bench.intents.size]).toEqual([[], 0]);
   });
   test('of another request sends its own', async () => {
@@ -205,11 +219,13 @@ describe('unreachable is never off', () => {
   test('a BMC that answers within the limit is commanded then', async () => {
     bench.readings = [SILENT, SILENT, ON];
     bench.afterCommand = [OFF];
-    expect(await bench.change('off', { limitSeconds: 5 })).toMatchObject({ kind: 'reached', commanded: true });
+    expect(await bench.change('off')).toMatchObject({ kind: 'reached', commanded: true });
   });
   test('a BMC that refuses the credentials is not asked until the limit', async () => {
     bench.readings = [SILENT, LOCKED_OUT];
-    expect(await bench.change('off', { limitSeconds: 60 })).toMatchObject({ kind: 'not-reached', power: 'unknown', failure: { code: 'bmc_auth_failed', message: expect.stringContaining('bmc-amt') } });
+    const began = bench.time.now();
+    expect(await bench.change('off')).toMatchObject({ kind: 'not-reached', power: 'unknown', failure: { code: 'bmc_auth_failed', message: expect.stringContaining('bmc-amt') } });
+    expect(bench.time.now() - began).toBe(LIMITS.pollSeconds * 1000);
   });
   test('a BMC that falls silent after the command leaves the power unknown (A5)', async () => {
     bench.afterCommand = [SILENT];
@@ -226,33 +242,33 @@ describe('unreachable is never off', () => {
 describe('the silence of an AMT after a power change', () => {
   test('is settling, and has an allowance of its own beside the limit', async () => {
     bench.afterCommand = [...Array.from({ length: 10 }, () => SILENT), OFF];
-    bench.lastChangeAt = new Date().toISOString();
+    bench.lastChangeAt = bench.nowText();
     expect(await bench.change('off', { limitSeconds: 0, settlingSeconds: 60 })).toMatchObject({ kind: 'reached', power: 'off' });
     expect(bench.words).toContain('settling');
   });
   test('before the next command is waited out, and no command is claimed that was never sent', async () => {
     bench.readings = [...Array.from({ length: 10 }, () => SILENT), OFF];
     bench.afterCommand = [ON];
-    bench.lastChangeAt = new Date().toISOString();
+    bench.lastChangeAt = bench.nowText();
     expect(await bench.change('on', { limitSeconds: 0, settlingSeconds: 60 })).toEqual({ kind: 'reached', power: 'on', commanded: true });
     expect(bench.sent).toEqual(['on']);
   });
   test('that lasts longer is unreachable', async () => {
     bench.readings = [SILENT];
-    bench.lastChangeAt = new Date().toISOString();
-    expect(await bench.change('on', { settlingSeconds: 0.02 })).toMatchObject({ kind: 'not-reached', power: 'unknown', failure: { code: 'bmc_unreachable' } });
+    bench.lastChangeAt = bench.nowText();
+    expect(await bench.change('on', { settlingSeconds: 20 })).toMatchObject({ kind: 'not-reached', power: 'unknown', failure: { code: 'bmc_unreachable' } });
     expect(bench.sent).toEqual([]);
   });
   test('is no settling long after the change, nor of another kind of BMC, nor when it refuses us', async () => {
     bench.readings = [SILENT];
     bench.lastChangeAt = '2020-01-01T00:00:00.000Z';
     await bench.change('off');
-    bench.lastChangeAt = new Date().toISOString();
+    bench.lastChangeAt = bench.nowText();
     bench.readings = [LOCKED_OUT];
     await bench.change('off', { settlingSeconds: 60 });
     const redfish = new Bench({ type: 'redfish', host: '10.0.0.8' });
     redfish.readings = [SILENT];
-    redfish.lastChangeAt = new Date().toISOString();
+    redfish.lastChangeAt = redfish.nowText();
     await redfish.change('off', { settlingSeconds: 60 });
     expect(new Set([...bench.words, ...redfish.words])).toEqual(new Set(['unknown']));
   });
@@ -279,8 +295,8 @@ describe('confirming that a node is off', () => {
   });
   test('a silence while AMT settles is no answer of either kind: it is asked again', async () => {
     bench.readings = [SILENT, SILENT, OFF];
-    bench.lastChangeAt = new Date().toISOString();
-    expect(await bench.confirmOff(5)).toEqual({ kind: 'off-twice' });
+    bench.lastChangeAt = bench.nowText();
+    expect(await bench.confirmOff()).toEqual({ kind: 'off-twice' });
   });
   test('another machine that is off proves nothing of this device', async () => {
     bench.readings = [OFF];

@@ -7,6 +7,7 @@ import { runCli, type ExitCode, type Roles } from '../../src/cli/index.js';
 import { printable, table } from '../../src/cli/output.js';
 import { readConfig } from '../../src/config/config.js';
 import { failure, MetalflowError } from '../../src/domain/errors.js';
+import { refusingPort } from '../support/refusing-port.js';
 
 const NODE = { deviceId: '1007', name: 'rack1-node7', site: 'lab', nodeClass: 'worker', state: 'provisioning', since: '2026-01-01T00:00:00Z', adopted: false, proof: 'tpm', power: 'on', openRun: 3, phase: 'acting', hold: null };
 
@@ -252,11 +253,10 @@ describe('the command line', () => {
     });
 
     test('nobody there is operator_unreachable', async () => {
-      const gone = createServer();
-      await new Promise<void>((resolve) => { gone.listen(0, '127.0.0.1', resolve); });
-      const { port } = gone.address() as AddressInfo;
-      await new Promise((resolve) => { gone.close(resolve); });
-      expect(await cli(`node list --url http://127.0.0.1:${port}/`)).toMatchObject({ code: 1, err: expect.stringContaining(`operator_unreachable: the operator plane at http://127.0.0.1:${port} does not answer: the connection is refused`) });
+      const { port, close } = await refusingPort();
+      const said = await cli(`node list --url http://127.0.0.1:${port}/`);
+      await close();
+      expect(said).toMatchObject({ code: 1, err: expect.stringContaining(`operator_unreachable: the operator plane at http://127.0.0.1:${port} does not answer: the connection is refused`) });
     });
 
     test('the token is the one on the line, else the setting, else the file of the secrets folder; none asks nothing', async () => {

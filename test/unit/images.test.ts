@@ -108,11 +108,10 @@ describe('the image store', () => {
     });
 
     test('a server that says nothing, or stops midway, or never ends is left in time', async () => {
-      const limits = { fetchLimits: { headersSeconds: 0.1, silenceSeconds: 0.1 } };
       answer = () => {};
-      expect(await check({ source: `${origin}/i` }, limits)).toMatchObject({ code: 'image_unreachable', details: { why: 'the answer took too long to begin' } });
+      expect(await check({ source: `${origin}/i` }, { fetchLimits: { headersSeconds: 0.1 } })).toMatchObject({ code: 'image_unreachable', details: { why: 'the answer took too long to begin' } });
       answer = (_, response) => { response.writeHead(200); response.write('x'); };
-      expect(await check({ source: `${origin}/i` }, limits)).toMatchObject({ code: 'image_unreachable', details: { why: 'the bytes stopped coming' } });
+      expect(await check({ source: `${origin}/i` }, { fetchLimits: { silenceSeconds: 0.1 } })).toMatchObject({ code: 'image_unreachable', details: { why: 'the bytes stopped coming' } });
       expect(await check({ source: `${origin}/i` }, { totalSeconds: 0.1 })).toMatchObject({ code: 'image_unreachable', details: { why: 'not read within 0.1 s' } });
     });
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addressText, listenAddress, listenRefusal } from '../../src/telemetry/listening.js';
 import { findPortHolders, holdersText, waitingSockets } from '../../src/telemetry/port-holder.js';
+import { until } from '../support/until.js';
 
 const HEAD = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n';
 const row = (local: string, state: string, uid: number, inode: number): string => `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  ${uid}        0 ${inode} 1 0000000000000000 100 0 0 10 0\n`;
@@ -64,8 +65,13 @@ describe('a refused port', () => {
     await Promise.all([tcp, udp].map((socket) => new Promise((resolve) => socket.once('listening', resolve as () => void))));
     try {
       for (const [transport, port] of [['tcp', (tcp.address() as AddressInfo).port], ['udp', udp.address().port]] as const) {
-        const refused = await listenRefusal({ what: 'TFTP', transport, address: '127.0.0.1', port }, Object.assign(new Error('in use'), { code: 'EADDRINUSE' }));
-        expect(refused.message).toMatch(new RegExp(`^TFTP cannot listen on 127\\.0\\.0\\.1:${port}: .+ \\(process ${process.pid}\\) holds ${transport} port ${port}$`));
+        const says = new RegExp(`^TFTP cannot listen on 127\\.0\\.0\\.1:${port}: .+ \\(process ${process.pid}\\).* holds ${transport} port ${port}$`);
+        // The kernel's table may lack a row while other sockets come and go.
+        await until(`${transport} port ${port} to be told`, async () => {
+          const { message } = await listenRefusal({ what: 'TFTP', transport, address: '127.0.0.1', port }, Object.assign(new Error('in use'), { code: 'EADDRINUSE' }));
+          if (!says.test(message)) throw new Error(message);
+          return true;
+        });
       }
     } finally {
       tcp.close();

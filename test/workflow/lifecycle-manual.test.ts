@@ -6,8 +6,8 @@ import { openWorkflowBench, runView, untilHeld, type Acts, type Bench, type Work
 import { until } from '../support/until.js';
 
 let workflows: WorkflowBench;
-beforeAll(async () => void (workflows = await openWorkflowBench()), 30_000);
-afterAll(async () => workflows?.close(), 30_000);
+beforeAll(async () => void (workflows = await openWorkflowBench()));
+afterAll(async () => workflows?.close());
 
 /** As the activities answer for `bmc_type` manual. */
 const MANUAL: Acts = {

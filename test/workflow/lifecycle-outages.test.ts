@@ -3,8 +3,8 @@ import { crashes, fails, lifecycleView, openWorkflowBench, type WorkflowBench } 
 import { until } from '../support/until.js';
 
 let workflows: WorkflowBench;
-beforeAll(async () => void (workflows = await openWorkflowBench()), 30_000);
-afterAll(async () => workflows?.close(), 30_000);
+beforeAll(async () => void (workflows = await openWorkflowBench()));
+afterAll(async () => workflows?.close());
 
 test('a lifecycle that cannot recall its state writes none, and recalls it again', async () => {
   let tries = 0;

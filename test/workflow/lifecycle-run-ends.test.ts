@@ -4,8 +4,8 @@ import { runWorkflowId } from '../../src/contracts/messages.js';
 import { fails, openWorkflowBench, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
 
 let workflows: WorkflowBench;
-beforeAll(async () => void (workflows = await openWorkflowBench()), 30_000);
-afterAll(async () => workflows?.close(), 30_000);
+beforeAll(async () => void (workflows = await openWorkflowBench()));
+afterAll(async () => workflows?.close());
 
 const opensSilently: Acts['openBootAttempt'] = async () => ({ bootAttempt: 'attempt-1', number: 1 });
 const sees: (signals: readonly (readonly ['bootSeen' | 'attested', object])[]) => (node: Bench) => Acts['openBootAttempt'] = (signals) => (node) => async () => {

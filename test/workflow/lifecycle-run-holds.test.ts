@@ -6,8 +6,8 @@ import { crashes, endless, fails, openWorkflowBench, runView, untilHeld, type Ac
 import { until } from '../support/until.js';
 
 let workflows: WorkflowBench;
-beforeAll(async () => void (workflows = await openWorkflowBench()), 30_000);
-afterAll(async () => workflows?.close(), 30_000);
+beforeAll(async () => void (workflows = await openWorkflowBench()));
+afterAll(async () => workflows?.close());
 
 /** The first `times` calls answer so, or throw it; the rest do the usual. */
 function first<N extends ActivityName>(name: N, answer: object | (() => never), times = 1): Acts {
