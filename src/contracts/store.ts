@@ -119,6 +119,7 @@ export interface AttemptStore {
   /**
    * The boot in which the node attested before a run was asked for becomes an attempt of this run. Its token is revoked, so
    * that the agent attests again, over a new nonce, and gets the run's token and code.
+   * @throws attempt_superseded too when the run had a boot before it was reset: what the node did in that boot it must not do again
    */
   adoptIntake(ref: FenceRef, attestationId: string): Promise<{ bootAttempt: string; number: number }>;
 }

@@ -46,7 +46,9 @@ export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): At
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
         const row = await tx.selectFrom('attestation').selectAll().where('id', '=', attestationId).where('device_id', '=', ref.deviceId).where('accepted', '=', 1).executeTakeFirst();
-        if (!row) throw new MetalflowError('attempt_superseded', { attempt: attestationId });
+        // After a reset the node has acted in that boot, or may have: only a boot of the run's own, from power off, is a new one.
+        const former = await tx.selectFrom('boot_attempt').select('id').where('device_id', '=', ref.deviceId).where('run', '=', ref.run).where('fence', '!=', ref.temporalRunId).executeTakeFirst();
+        if (!row || former) throw new MetalflowError('attempt_superseded', { attempt: attestationId });
         const at = now();
         await endFormerBoot(tx, ref.deviceId, at);
         const id = newId(at);

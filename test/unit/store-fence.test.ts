@@ -157,6 +157,17 @@ describe('a boot attempt', () => {
     await expect(bench.store.attempts.assertOpen(ref, first.bootAttempt)).rejects.toMatchObject({ code: 'attempt_superseded' });
     expect((await bench.store.attestation.findNode(MAC))?.attempt).toMatchObject({ bootAttempt: second.bootAttempt });
   });
+  test('of an intake is not taken over again by a reset run: an order it gave there may have been carried out', async () => {
+    await bench.attest();
+    const { attestationId } = (await bench.store.nodes.evidence('7'))[0]!;
+    const ref = await bench.begin();
+    const { bootAttempt } = await bench.store.attempts.adoptIntake(ref, attestationId);
+    const reset = bench.newTemporalRun(ref);
+    await bench.store.fence.enter(reset);
+    await expect(bench.store.attempts.adoptIntake(reset, attestationId)).rejects.toMatchObject({ code: 'attempt_superseded' });
+    await expect(bench.store.attempts.assertOpen(reset, bootAttempt)).rejects.toMatchObject({ code: 'attempt_superseded' });
+    expect(await bench.store.attempts.open(reset)).toMatchObject({ number: 2 });
+  });
   test('of another fence, another run or another device is none of this run', async () => {
     await bench.declare({ id: '8', name: 'node-8', macs: ['02:00:00:00:00:08'] });
     const [ours, theirs] = [await bench.begin(), await bench.begin('provision', '8')];

@@ -89,6 +89,12 @@ test('the waiting node of an intake that is gone is booted the usual way', async
   expect(node.called('changePower').map(({ command }) => command)).toEqual(['off', 'on']);
 });
 
+test('an intake that may not be taken over, as after a reset, is booted the usual way', async () => {
+  const node = workflows.node({ adoptIntakeAttempt: () => { throw fails('attempt_superseded', { attempt: 'a-0' }); } });
+  expect((await workflows.endOf(await workflows.startRun(node, 'provision', { attestationId: 'a-0' }))).end).toBe('done');
+  expect(node.called('changePower').map(({ command }) => command)).toEqual(['off', 'on']);
+});
+
 test('a boot attempt that was closed leads back through power off, and its orders are not taken up', async () => {
   let posts = 0;
   const node = workflows.node({ awaitOrder: (_input, usual) => { if (++posts === 1) throw fails('attempt_superseded', { attempt: 'attempt-1' }); return usual(); } });
