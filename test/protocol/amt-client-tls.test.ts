@@ -10,8 +10,9 @@ import type { Bmc } from '../../src/contracts/bmc.js';
 import { parseFingerprint } from '../../src/domain/fingerprint.js';
 import type { AmtTls } from '../../src/simulator/amt/simulator.js';
 import { silentLogger } from '../../src/telemetry/log.js';
-import { CREDENTIALS, MACHINE_UUID, noSocketsLeft, startAmtBench, type AmtBench } from '../support/amt.js';
+import { CREDENTIALS, MACHINE_UUID, noSocketsLeft, ROOMY, startAmtBench, type AmtBench } from '../support/amt.js';
 import { authorities, CA_FILE, certificate, fingerprintOf, type CertificateName } from '../support/certificates.js';
+import { until } from '../support/until.js';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -127,7 +128,7 @@ describe('a port with another wire than expected', () => {
     });
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const bmc = createAmtBmc({ address: { type: 'amt', host: '127.0.0.1', port }, credentials: CREDENTIALS, secret: 'bmc-amt', log: silentLogger(), timeouts: { pauseMs: 5, ...timeouts }, trust: pinned('amt') });
+    const bmc = createAmtBmc({ address: { type: 'amt', host: '127.0.0.1', port }, credentials: CREDENTIALS, secret: 'bmc-amt', log: silentLogger(), timeouts: { ...ROOMY, ...timeouts }, trust: pinned('amt') });
     closers.push(() => new Promise((resolve) => void server.close(resolve)), () => bmc.close());
     return { bmc, sockets };
   }
@@ -147,14 +148,14 @@ describe('a port with another wire than expected', () => {
     const { bmc, sockets } = await startOther(null, timeouts);
     expect(await bmc.powerOff()).toEqual({ kind: 'not-sent', why: expect.stringContaining(why) });
     await noSocketsLeft();
-    expect(sockets.size).toBe(0);
+    await until('the server has seen each end', () => sockets.size === 0);
   });
 });
 
 describe('what NetBox and the settings say', () => {
   const open = async (bench: AmtBench, address: { tls?: boolean; fingerprint?: string }, tls?: { caFile: string | null; oldTls: boolean }): Promise<Bmc> => {
     const { host, port } = bench.amt;
-    const factory = createBmcFactory({ secrets: { readJson: async () => CREDENTIALS }, log: silentLogger(), timeouts: { pauseMs: 5 }, ...(tls && { tls }) });
+    const factory = createBmcFactory({ secrets: { readJson: async () => CREDENTIALS }, log: silentLogger(), timeouts: ROOMY, ...(tls && { tls }) });
     const bmc = await factory.open({ type: 'amt', host, port, ...address });
     closers.push(() => bmc.close());
     return bmc;

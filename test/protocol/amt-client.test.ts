@@ -1,9 +1,9 @@
 /** The driver against the simulator, over real sockets. */
 import { PassThrough } from 'node:stream';
 import { createAmtBmc } from '../../src/bmc/amt/client.js';
-import { createConnection, DEFAULT_TIMEOUTS, type Connection } from '../../src/bmc/amt/connection.js';
+import { createConnection, type Connection } from '../../src/bmc/amt/connection.js';
 import { createLogger, silentLogger } from '../../src/telemetry/log.js';
-import { CREDENTIALS, startAmtBench, MACHINE_UUID, noSocketsLeft, type AmtBench } from '../support/amt.js';
+import { CREDENTIALS, startAmtBench, MACHINE_UUID, noSocketsLeft, ROOMY, type AmtBench } from '../support/amt.js';
 import type { AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
 
 let bench: AmtBench;
@@ -86,10 +86,10 @@ describe('arming one network boot', () => {
     [7, 'unknown'],
   ] as const)('by a BMC that vanishes after %i requests is %s: "nothing happened" is said only where it is true', async (requests, kind) => {
     const { amt } = await start();
-    const real = createConnection({ origin: `http://${amt.host}:${amt.port}`, timeouts: DEFAULT_TIMEOUTS });
+    const real = createConnection({ origin: `http://${amt.host}:${amt.port}`, timeouts: ROOMY });
     let left = requests;
     const connection: Connection = { send: async (request) => (left-- > 0 ? real.send(request) : { kind: 'not-connected', code: 'bmc_unreachable', why: 'no route to the host' }) };
-    const bmc = createAmtBmc({ address: { type: 'amt', host: amt.host, port: amt.port }, credentials: CREDENTIALS, secret: 'bmc-amt', log: silentLogger(), timeouts: { tries: 1 }, connection });
+    const bmc = createAmtBmc({ address: { type: 'amt', host: amt.host, port: amt.port }, credentials: CREDENTIALS, secret: 'bmc-amt', log: silentLogger(), timeouts: { ...ROOMY, tries: 1 }, connection });
     expect(await bmc.bootOnceFromNetwork()).toEqual({ kind, why: 'no route to the host' });
     await bmc.close();
   });

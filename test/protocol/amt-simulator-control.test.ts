@@ -10,6 +10,7 @@ import { startAmtFleet, type AmtFleet, type AmtFleetOptions } from '../../src/si
 import { silentLogger } from '../../src/telemetry/log.js';
 import type { HttpServer } from '../../src/telemetry/http.js';
 import { bootSource, post, power, PXE, returnValue, role } from '../support/amt-wire.js';
+import { outOfTime } from '../support/held-time.js';
 import { until } from '../support/until.js';
 
 const UUID_BASE = '6d657461-6c66-4c6f-8000-0000000000fe';
@@ -57,15 +58,18 @@ describe('a fleet', () => {
     expect(endpoints.map(({ amt }) => amt.power())).toEqual(['on', 'off-soft', 'on']);
   });
   test('takes consecutive ports, all or none', async () => {
-    const first = await start();
-    const taken = first.endpoints[1]!.amt.port;
-    const options = { count: 2, portBase: taken - 1, uuidBase: UUID_BASE, machine: () => ({ powerOn: () => undefined, powerOff: () => undefined }), log: silentLogger() };
-    // The port before it belongs to the first fleet too, or is free: either way the second one cannot have both.
-    await expect(startAmtFleet(options)).rejects.toMatchObject({ code: 'port_in_use' });
-    await first.close();
-    const second = await startAmtFleet(options);
-    expect(second.endpoints.map(({ amt }) => amt.port)).toEqual([taken - 1, taken]);
-    await second.close();
+    const fleetAt = (portBase: number, count: number): Promise<AmtFleet> => startAmtFleet({ count, portBase, uuidBase: UUID_BASE, machine: () => ({ powerOn: () => undefined, powerOff: () => undefined }), log: silentLogger() });
+    // The port before it may be somebody else's: then two others are looked for.
+    await until('a fleet has the two ports that it could not have', async () => {
+      const first = await fleetAt(0, 1);
+      const taken = first.endpoints[0]!.amt.port;
+      const refused = await fleetAt(taken - 1, 2).catch((error: unknown) => error).finally(() => first.close());
+      const second = await fleetAt(taken - 1, 2);
+      const ports = second.endpoints.map(({ amt }) => amt.port);
+      await second.close();
+      expect([refused, ports]).toEqual([expect.objectContaining({ code: 'port_in_use' }), [taken - 1, taken]]);
+      return true;
+    });
   });
   test.each([
     ['ports above 65535', { count: 10, portBase: 65_530 }, '--port-base'],
@@ -167,16 +171,31 @@ describe('commands of the operator', () => {
     await rm(folder, { recursive: true });
   });
   test.each([
-    ['fails', ['sh', '-c', 'echo no such machine >&2; exit 3'], undefined, { result: 'failed', exit: 3, output: 'no such machine\n' }],
-    ['is not there', ['/no/such/program'], undefined, { result: 'not-started', exit: null, output: expect.stringContaining('ENOENT') }],
-    ['hangs', ['sh', '-c', 'echo begun; trap "" TERM; while :; do sleep 60; done'], 150, { result: 'timed-out', output: 'begun\n' }],
-  ] as const)('one that %s is bounded and shown, and AMT goes on', async (_name, command, limitMs, last) => {
-    const { endpoints } = await withHooks(command as unknown as Command, null, limitMs);
+    ['fails', ['sh', '-c', 'echo no such machine >&2; exit 3'], { result: 'failed', exit: 3, output: 'no such machine\n' }],
+    ['is not there', ['/no/such/program'], { result: 'not-started', exit: null, output: expect.stringContaining('ENOENT') }],
+  ] as const)('one that %s is shown, and AMT goes on', async (_name, command, last) => {
+    const { endpoints } = await withHooks(command as unknown as Command, null);
     const { amt, hook } = endpoints[0]!;
     expect((await post(amt, power(2))).map(returnValue)).toEqual([0]);
     await amt.settled();
     expect(amt.power()).toBe('on');
     expect(hook()).toMatchObject({ runs: 1, failures: 1, last });
+  });
+  test.each([
+    ['hangs', 'echo begun; : > "$0"; exec sleep 600', 1000],
+    ['does not end when it is told to', 'trap "" TERM; echo begun; : > "$0"; while :; do sleep 600; done', 1000 + 2000],
+  ])('one that %s is ended at its limit and shown, and AMT goes on', async (_name, script, patienceMs) => {
+    const folder = await mkdtemp(join(tmpdir(), 'metalflow-hook-'));
+    const begun = join(folder, 'begun');
+    const { endpoints } = await withHooks(['sh', '-c', script, begun], null, 1000);
+    const { amt, hook } = endpoints[0]!;
+    await outOfTime(patienceMs, async () => {
+      expect((await post(amt, power(2))).map(returnValue)).toEqual([0]);
+      await amt.settled();
+    }, () => existsSync(begun));
+    expect(amt.power()).toBe('on');
+    expect(hook()).toMatchObject({ runs: 1, failures: 1, last: { result: 'timed-out', output: 'begun\n' } });
+    await rm(folder, { recursive: true });
   });
   test('those that run end with the simulator, and what they started too', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'metalflow-hook-'));

@@ -13,6 +13,7 @@ import { startNetboxStandIn, type NetboxStandIn } from '../../src/simulator/netb
 import { createStore, openDatabase, type Store } from '../../src/store/index.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { deviceOf } from '../support/store-bench.js';
+import { until } from '../support/until.js';
 
 const UUID = '4c4c4544-0039-3010-8048-b7c04f4d4b32';
 const PASSWORD = 'P@ssw0rd1';
@@ -22,26 +23,31 @@ let netbox: NetboxStandIn;
 let store: Store;
 let env: Record<string, string>;
 let deviceId: string;
+let nodes = 0;
+
+/** Seconds until a power change has to show. */
+const allow = (poweringOff: number): void => writeFileSync(join(dir, 'limits.json'), JSON.stringify({ poweringOff, settling: 1, powerPoll: 0.05, bmcLock: 60 }));
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'metalflow-bmc-'));
   mkdirSync(join(dir, 'secrets'));
   const token = `nbt_test00000001.${randomBytes(20).toString('hex')}`;
   netbox = await startNetboxStandIn({ token, log: silentLogger() });
-  writeFileSync(join(dir, 'limits.json'), JSON.stringify({ poweringOff: 1, settling: 1, powerPoll: 0.05, bmcLock: 60 }));
   env = { METALFLOW_DATA_DIR: dir, METALFLOW_NETBOX_URL: netbox.url, METALFLOW_NETBOX_TOKEN: token, METALFLOW_LIMITS_FILE: join(dir, 'limits.json') };
   store = createStore({ db: await openDatabase(`sqlite:${join(dir, 'metalflow.db')}`), temporal: { look: async () => ({ kind: 'absent' }) } });
   await store.installation.begin('installation-a');
   await store.installation.confirm();
 });
 beforeEach(async () => {
+  nodes += 1;
+  allow(100);
   writeFileSync(join(dir, 'secrets', 'bmc-amt.json'), JSON.stringify({ username: 'admin', password: PASSWORD }));
   amt = await startAmtSimulator({ username: 'admin', password: PASSWORD, machineUuid: UUID, initialPower: 'on', power: { powerOn: () => undefined, powerOff: () => undefined }, log: silentLogger() });
   deviceId = netbox.addDevice({
-    name: `node-${amt.port}`, status: 'active', site: 'lab', oobIp: '127.0.0.1/8', bmcPort: amt.port,
-    customFields: { bmc_type: 'amt', node_class: 'talos', system_uuid: UUID }, interfaces: [{ name: 'eth0', mac: `02:00:00:00:${(amt.port >> 8).toString(16).padStart(2, '0')}:${(amt.port & 255).toString(16).padStart(2, '0')}`, addresses: ['192.0.2.7/24'] }],
+    name: name(), status: 'active', site: 'lab', oobIp: '127.0.0.1/8', bmcPort: amt.port,
+    customFields: { bmc_type: 'amt', node_class: 'talos', system_uuid: UUID }, interfaces: [{ name: 'eth0', mac: `02:00:00:00:00:${nodes.toString(16).padStart(2, '0')}`, addresses: ['192.0.2.7/24'] }],
   });
-  await store.devices.register(deviceOf({ id: deviceId, name: `node-${amt.port}`, macs: [], addresses: [], bmc: { type: 'amt', host: '127.0.0.1', port: amt.port } }), { state: 'active', adopted: true });
+  await store.devices.register(deviceOf({ id: deviceId, name: name(), macs: [], addresses: [], bmc: { type: 'amt', host: '127.0.0.1', port: amt.port } }), { state: 'active', adopted: true });
 });
 afterEach(() => amt.close());
 afterAll(async () => {
@@ -51,15 +57,16 @@ afterAll(async () => {
 });
 
 interface Said { readonly code: ExitCode; readonly out: string; readonly err: string }
-async function bmc(...words: string[]): Promise<Said> {
-  const said = { out: '', err: '' };
+/** @param said what the person reads, as it comes */
+async function bmcSaying(said: { out: string; err: string }, ...words: string[]): Promise<Said> {
   const code = await runCli(['bmc', ...words], {
     version: '1', terminal: { out: (text) => void (said.out += text), err: (text) => void (said.err += text), isTerminal: false },
     roles: async () => ({ bmc: bmcByHand }) as unknown as Roles, readConfig: (role) => readConfig(env, role),
   });
   return { code, ...said };
 }
-const name = (): string => `node-${amt.port}`;
+const bmc = (...words: string[]): Promise<Said> => bmcSaying({ out: '', err: '' }, ...words);
+const name = (): string => `node-${nodes}`;
 const address = (): string[] => ['127.0.0.1', '--type', 'amt', '--port', String(amt.port)];
 const sent = (): Record<string, number> => ({ ...amt.counts().byValue });
 
@@ -106,6 +113,7 @@ describe('on and off', () => {
   });
 
   test('a BMC that says yes and stays on ends with its code, and the journal has the attempt', async () => {
+    allow(1);
     await amt.setFaults({ neverOff: true });
     const { code, err } = await bmc('off', name());
     expect([code, err]).toEqual([1, expect.stringMatching(/bmc_still_on: /)]);
@@ -142,11 +150,13 @@ describe('what is refused sends nothing', () => {
   test('a run that is opened while the person waits for the BMC', async () => {
     const key = `127.0.0.1:${amt.port}`;
     expect(await store.power.lock(key, 'a worker', 60)).toBe(true);
-    const waiting = bmc('off', name(), '--json');
+    const screen = { out: '', err: '' };
+    const waiting = bmcSaying(screen, 'off', name());
+    await until('the person waits', () => screen.err.includes('waiting for another conversation'));
     await store.runs.open(deviceId, 'wipe', { asked: { how: 'netbox' }, intake: null });
     await store.power.unlock(key, 'a worker');
     const said = await waiting;
-    expect([said.code, JSON.parse(said.out).error.code, sent()]).toEqual([1, 'bmc_run_open', {}]);
+    expect([said.code, said.err, sent()]).toEqual([1, expect.stringContaining('bmc_run_open: '), {}]);
   });
 
 

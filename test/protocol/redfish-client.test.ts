@@ -1,7 +1,7 @@
 /** A Redfish service as DSP0266 has it: who we are to it, which system is the machine, and what is asked of it. */
 import { createRedfishBmc } from '../../src/bmc/redfish/client.js';
 import { silentLogger } from '../../src/telemetry/log.js';
-import { noSocketsLeft } from '../support/amt.js';
+import { noSocketsLeft, ROOMY } from '../support/amt.js';
 import { authorities, certificate, fingerprintOf } from '../support/certificates.js';
 import { CREDENTIALS, MACHINE_UUID, RESET, redfishError, SESSIONS, startRedfishBench, SYSTEM, systemAt, type RedfishBench } from '../support/redfish.js';
 
@@ -280,7 +280,7 @@ describe('one boot from the network', () => {
 test('TLS is spoken unless NetBox says otherwise: a service in the clear is not given the password', async () => {
   const bench = await start();
   const { port } = bench.open().address;
-  const bmc = createRedfishBmc({ address: { type: 'redfish', host: '127.0.0.1', port: port! }, credentials: CREDENTIALS, secret: 'bmc-redfish', log: silentLogger(), timeouts: { tries: 1 } });
+  const bmc = createRedfishBmc({ address: { type: 'redfish', host: '127.0.0.1', port: port! }, credentials: CREDENTIALS, secret: 'bmc-redfish', log: silentLogger(), timeouts: { ...ROOMY, tries: 1 } });
   expect(await bmc.observePower()).toMatchObject({ kind: 'unknown', code: 'bmc_tls_failed', why: 'what answers there does not speak TLS' });
   expect(await bmc.powerOff()).toMatchObject({ kind: 'refused', code: 'bmc_tls_failed' });
   await bmc.close();

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { MAC, SCRIPT_PATH, serveNetboot, startNodeBench, UUID, type NodeBench } from '../support/node-bench.js';
+import { MAC, SCRIPT_PATH, serveNetboot, soon, startNodeBench, UUID, type NodeBench } from '../support/node-bench.js';
 
 let bench: NodeBench;
 afterEach(() => bench.close());
-const soon = (): AbortSignal => AbortSignal.timeout(5000);
 const sha256 = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex');
 
 describe('a simulated node that boots from the network', () => {
@@ -115,9 +114,8 @@ describe('the power button of a simulated node', () => {
   test('ends a download midway, and the agent is never started', async () => {
     bench = await startNodeBench();
     serveNetboot(bench);
-    const cut = new Promise<void>((resolve) => bench.routes.set('/assets/initramfs', (request, response) => {
-      response.writeHead(200, { 'content-length': '1000000' }).write('a beginning');
-      request.on('close', resolve);
+    const cut = new Promise<void>((resolve) => bench.routes.set('/assets/initramfs', (_request, response) => {
+      response.on('close', resolve).writeHead(200, { 'content-length': '1000000' }).write('a beginning');
     }));
     const node = bench.node();
     await node.powerOn('network');

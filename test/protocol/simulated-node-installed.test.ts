@@ -1,13 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
-import { serveNetboot, startNodeBench, UUID, type NodeBench } from '../support/node-bench.js';
+import { serveNetboot, soon, startNodeBench, UUID, type NodeBench } from '../support/node-bench.js';
 import type { SimulatedNode } from '../../src/simulator/node/simulated-node.js';
 import type { NodeState } from '../../src/simulator/node/node-state.js';
 
 let bench: NodeBench;
 afterEach(() => bench.close());
-const soon = (): AbortSignal => AbortSignal.timeout(5000);
 const CODE = 'c0de-of-the-installation';
 
 const seedIs = (...progress: string[]) => (state: NodeState): boolean => state.name === 'installed-system' && progress.includes(state.seed);

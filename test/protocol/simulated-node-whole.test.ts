@@ -14,7 +14,7 @@ import { createSimulatedNode, type SimulatedNode } from '../../src/simulator/nod
 import { silentLogger } from '../../src/telemetry/log.js';
 import { AgentPlane, orderOf } from '../support/agent-plane.js';
 import { bootSubject, fakeBootDirectory, NOW, permitted, type FakeBootDirectory } from '../support/boot-directory.js';
-import { MAC, UUID } from '../support/node-bench.js';
+import { MAC, soon, UUID } from '../support/node-bench.js';
 import { agentWiring } from '../support/node-wiring.js';
 import { bootFolder } from '../support/tftp-server.js';
 
@@ -57,8 +57,6 @@ async function setUp(): Promise<{ plane: AgentPlane; node: SimulatedNode; direct
   closers.push(() => node.close());
   return { plane, node, directory };
 }
-
-const soon = (): AbortSignal => AbortSignal.timeout(20_000);
 
 /** Where the installed system redeems its code, or phones home. */
 async function startSeedPlane(): Promise<{ url: string; heard: string[] }> {

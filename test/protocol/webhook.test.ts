@@ -105,9 +105,9 @@ describe('bad bodies are refused, change nothing, and the plane goes on', () => 
 
   test('a connection that ends in the middle of a body', async () => {
     const { hostname, port } = new URL(b.url);
-    await new Promise<void>((resolve, reject) => {
+    await new Promise<void>((resolve) => {
       const socket = connect(Number(port), hostname, () => socket.end('POST /webhooks/netbox HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\n{"event"'));
-      socket.on('close', () => resolve()).on('error', reject).resume();
+      socket.on('close', () => resolve()).on('error', () => undefined).resume();
     });
     expect((await postHook(b.url, deviceHook({ id: (good += 1) }))).body.taken).toBe('signalled');
   });

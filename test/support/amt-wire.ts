@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { createConnection, DEFAULT_TIMEOUTS } from '../../src/bmc/amt/connection.js';
+import { createConnection } from '../../src/bmc/amt/connection.js';
 import { createDigestSession } from '../../src/bmc/amt/digest.js';
 import { createTransport } from '../../src/bmc/amt/transport.js';
 import type { AmtSimulator } from '../../src/simulator/amt/simulator.js';
 import { silentLogger } from '../../src/telemetry/log.js';
-import { CREDENTIALS } from './amt.js';
+import { CREDENTIALS, ROOMY } from './amt.js';
 
 export const S = 'http://www.w3.org/2003/05/soap-envelope';
 export const WSA = 'http://schemas.xmlsoap.org/ws/2004/08/addressing';
@@ -42,12 +42,12 @@ export const DISK = 'Intel(r) AMT: Force Hard-drive Boot';
 /** Posts raw envelopes with credentials. @returns status and body of each */
 export async function post(amt: Pick<AmtSimulator, 'host' | 'port'>, ...envelopes: string[]): Promise<{ status: number; body: string }[]> {
   const transport = createTransport({
-    connection: createConnection({ origin: `http://${amt.host}:${amt.port}`, timeouts: DEFAULT_TIMEOUTS }),
-    digest: createDigestSession({ credentials: CREDENTIALS }), timeouts: { ...DEFAULT_TIMEOUTS, tries: 1 }, isTls: false, address: 'amt', secret: 'bmc-amt', log: silentLogger(),
+    connection: createConnection({ origin: `http://${amt.host}:${amt.port}`, timeouts: ROOMY }),
+    digest: createDigestSession({ credentials: CREDENTIALS }), timeouts: { ...ROOMY, tries: 1 }, isTls: false, address: 'amt', secret: 'bmc-amt', log: silentLogger(),
   });
   const answers = [];
   for (const text of envelopes) {
-    const outcome = await transport.post(text, 'read', AbortSignal.timeout(5000));
+    const outcome = await transport.post(text, 'read', AbortSignal.timeout(ROOMY.methodMs));
     if (outcome.kind === 'problem') throw new Error(outcome.problem.why);
     answers.push(outcome.value);
   }

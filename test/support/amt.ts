@@ -8,6 +8,8 @@ import { silentLogger, type Logger } from '../../src/telemetry/log.js';
 import { until } from './until.js';
 
 export const MACHINE_UUID = '4c4c4544-0042-3510-8052-b4c04f564433';
+/** Enough for any step on any machine: a test that wants a limit to run out says which. */
+export const ROOMY: Timeouts = { connectMs: 100_000, requestMs: 100_000, methodMs: 200_000, tries: 3, pauseMs: 5 };
 export const CREDENTIALS = { username: 'admin', password: 'P@ssw0rd1' };
 
 export interface AmtBench {
@@ -36,7 +38,7 @@ export async function startAmtBench(options: Partial<AmtSimulatorOptions> = {}):
         credentials: { ...CREDENTIALS, password },
         secret: 'bmc-amt',
         log,
-        timeouts: { pauseMs: 5, ...timeouts },
+        timeouts: { ...ROOMY, ...timeouts },
         trust,
         ...(now && { now }),
       });
@@ -50,7 +52,11 @@ export async function startAmtBench(options: Partial<AmtSimulatorOptions> = {}):
   };
 }
 
-/** Resolves when no TCP socket is open in this process. @throws when some stay */
+const tcpSockets = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPSocketWrap').length;
+/** Those that other test files left in this worker. */
+const before = tcpSockets();
+
+/** Resolves when no TCP socket of this test file is open. @throws when some stay */
 export async function noSocketsLeft(): Promise<void> {
-  await until('no socket is left behind', () => !process.getActiveResourcesInfo().includes('TCPSocketWrap'));
+  await until('no socket is left behind', () => tcpSockets() <= before);
 }

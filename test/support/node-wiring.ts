@@ -31,7 +31,7 @@ export function agentWiring(agent: Partial<AgentDeps> = {}): Pick<SimulatedNodeO
         const disk = createDiskHandle({ handle, serial: path, sizeBytes });
         if (place === 'efi') return await readFatFile(disk, await findEfiPartition(disk), name);
         const folder = `/${name.slice(0, name.lastIndexOf('/'))}`;
-        const [found] = await ext4.read(disk, await findRootPartition(disk), folder, [name.slice(name.lastIndexOf('/') + 1)], AbortSignal.timeout(30_000));
+        const [found] = await ext4.read(disk, await findRootPartition(disk), folder, [name.slice(name.lastIndexOf('/') + 1)], AbortSignal.timeout(120_000));
         return found?.content ?? null;
       } finally {
         await handle.close();

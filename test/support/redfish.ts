@@ -11,6 +11,7 @@ import type { Trust } from '../../src/bmc/trust.js';
 import type { Bmc } from '../../src/contracts/bmc.js';
 import type { BmcAddress } from '../../src/contracts/device.js';
 import { silentLogger, type Logger } from '../../src/telemetry/log.js';
+import { ROOMY } from './amt.js';
 
 export const MACHINE_UUID = '4c4c4544-0042-3510-8052-b4c04f564433';
 export const CREDENTIALS = { username: 'admin', password: 'P@ssw0rd1!' };
@@ -123,7 +124,7 @@ export async function startRedfishBench({ others = {}, sessions: hasSessions = t
     sent: (...methods) => journal.filter(({ method, path }) => methods.includes(method) && !path.startsWith(SESSIONS)).map(({ method, path, body }) => `${method} ${path.replace(SYSTEM, '')} ${JSON.stringify(body)}`),
     open({ password = CREDENTIALS.password, timeouts, log = silentLogger(), address, trust } = {}) {
       const bmc = createRedfishBmc({
-        address: { type: 'redfish', host: '127.0.0.1', port, tls: tls !== undefined, ...address }, credentials: { ...CREDENTIALS, password }, secret: 'bmc-redfish', log, ...(trust && { trust }), timeouts: { pauseMs: 5, ...timeouts },
+        address: { type: 'redfish', host: '127.0.0.1', port, tls: tls !== undefined, ...address }, credentials: { ...CREDENTIALS, password }, secret: 'bmc-redfish', log, ...(trust && { trust }), timeouts: { ...ROOMY, ...timeouts },
       });
       opened.push(bmc);
       return bmc;

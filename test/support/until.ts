@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** What a test waits for that another process, socket or thread brings about: looked for, never slept for. */
 const FIRST_MS = 5;
 const MOST_MS = 100;
@@ -18,7 +20,7 @@ export async function until<Found>(what: string, look: () => Found | null | unde
     } catch (error) {
       last = error;
     }
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    await sleep(waitMs);
   }
   throw new Error(`not seen within ${seconds} s: ${what}; last: ${last instanceof Error ? last.message : JSON.stringify(last)}`);
 }
