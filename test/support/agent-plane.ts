@@ -17,10 +17,13 @@ export interface SeenRequest {
 /** What a scripted answer does instead of the plane's own: a status with our error body, a whole handler, or silence. */
 export type Scripted = number | 'silence' | 'cut' | ((request: SeenRequest, response: ServerResponse) => void);
 
+/** Far away also for an agent whose waits are a thousand times shorter than it asks for; what a timer can hold. */
+const NEVER_SECONDS = 1_000_000;
+
 let drawn = 0;
 export function orderOf(action: AgentAction, extra: Partial<Order> = {}): Order {
   drawn += 1;
-  return { orderId: `order-${drawn}`, run: 1, title: action.name, action, timeoutSeconds: 3600, destructive: true, grant: 1, ...extra };
+  return { orderId: `order-${drawn}`, run: 1, title: action.name, action, timeoutSeconds: NEVER_SECONDS, destructive: true, grant: 1, ...extra };
 }
 
 export class AgentPlane {
