@@ -1,10 +1,12 @@
 /** How ipmitool is run: what it is given, and how it is ended. Scripts stand in for it. */
 import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createProgram, type ProgramEnd } from '../../src/bmc/ipmi/program.js';
+import { outOfTime } from '../support/held-time.js';
 import { until } from '../support/until.js';
 
 let folder: string;
@@ -41,15 +43,9 @@ test('an argument that a shell would read is just an argument', async () => {
 });
 test('one that does not end is ended by its pid, and what it had said is kept', async () => {
   const pidFile = join(folder, 'pid');
-  const path = await script(`echo $$ > ${pidFile}; echo said; exec sleep 600`);
-  let limitMs = 150;
-  let end: ProgramEnd;
-  // However long this machine takes to start a shell: a limit that was too short for that is doubled.
-  do {
-    limitMs *= 2;
-    end = await run(path, { limitMs });
-  } while ((end as { stdout: string }).stdout === '' && limitMs < 120_000);
-  expect(end).toEqual({ kind: 'cut-off', why: `no end within ${limitMs} ms`, stdout: 'said\n', stderr: '' });
+  const path = await script(`echo $$ > ${pidFile}; echo said; : > ${pidFile}.said; exec sleep 600`);
+  const end = await outOfTime(12_000, () => run(path, { limitMs: 12_000 }), () => existsSync(`${pidFile}.said`));
+  expect(end).toEqual({ kind: 'cut-off', why: 'no end within 12000 ms', stdout: 'said\n', stderr: '' });
   expect(isAlive(Number(await readFile(pidFile, 'utf8')))).toBe(false);
 });
 test('one that runs when the conversation is closed is ended', async () => {

@@ -32,6 +32,8 @@ describe('the command line', () => {
         answer(request, response);
       });
     });
+    // The command line keeps its connections: none may be closed from here just when it is used again.
+    server.keepAliveTimeout = 0;
     await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
