@@ -5,7 +5,7 @@ import type { PowerWord } from '../domain/power.js';
 import type { Request, RunKind, RunPhase } from '../domain/runs.js';
 import type { LifecycleState, NetboxStatus } from '../domain/states.js';
 import type { CommandResult } from './bmc.js';
-import type { Device } from './device.js';
+import type { BmcAddress, Device } from './device.js';
 import type { RunInput, RunOutcome } from './messages.js';
 import type { AgentAction, OrderReport } from './order.js';
 import type { RunPlan } from './plan.js';
@@ -52,8 +52,8 @@ export interface DeviceStore {
   setState(deviceId: string, change: { state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest?: Request | null }): Promise<void>;
   setNetboxStatus(deviceId: string, status: NetboxStatus | string): Promise<void>;
   setPower(deviceId: string, power: PowerWord): Promise<void>;
-  /** Names of the devices whose BMC has one of these hosts. */
-  atBmc(hosts: readonly string[]): Promise<string[]>;
+  /** Devices, those that ended left out, whose BMC has one of these hosts; several may share one, each at its own port. */
+  atBmc(hosts: readonly string[]): Promise<{ readonly name: string; readonly bmc: BmcAddress }[]>;
   approveUuid(deviceId: string, uuid: string, by: string): Promise<void>;
   /** Devices whose run is open, that are held, or that hold a lease: a lifecycle has to be running for each. */
   withOpenWork(): Promise<string[]>;

@@ -6,7 +6,7 @@ import type { NodeDirectory } from '../contracts/operator.js';
 import type { BmcTarget, HandSubject } from '../contracts/power-by-hand.js';
 import type { Stores } from '../contracts/store.js';
 import { MetalflowError } from '../domain/errors.js';
-import { bmcName } from './lease.js';
+import { bmcKey, bmcName } from './lease.js';
 
 export interface TargetStores {
   readonly nodes: Pick<NodeDirectory, 'find'>;
@@ -19,7 +19,7 @@ export interface Found {
   readonly subject: HandSubject;
 }
 
-/** @throws node_not_found, device_invalid, netbox_unreachable, store_unavailable */
+/** @throws node_not_found, node_ambiguous, device_invalid, netbox_unreachable, store_unavailable */
 export async function findTarget(target: BmcTarget, stores: TargetStores, netbox: Pick<NetboxClient, 'readDevice'>): Promise<Found> {
   const { name, type, port, fingerprint } = target;
   if (type !== null) {
@@ -42,6 +42,8 @@ export async function findTarget(target: BmcTarget, stores: TargetStores, netbox
 export async function refuseADevicesBmc({ address, device }: Found, stores: TargetStores): Promise<void> {
   if (device !== null) return;
   const resolved = await lookup(address.host, { all: true }).catch(() => []);
-  const [owner] = await stores.devices.atBmc([address.host, ...resolved.map((one) => one.address)]);
-  if (owner) throw new MetalflowError('bmc_is_a_devices', { address: bmcName(address), node: owner });
+  const devices = await stores.devices.atBmc([address.host, ...resolved.map((one) => one.address)]);
+  // Behind one host (a chassis, NAT) every port may be another machine; however the host is spelt, it is the same here.
+  const owner = devices.find(({ bmc }) => bmcKey({ ...bmc, host: address.host }) === bmcKey(address));
+  if (owner) throw new MetalflowError('bmc_is_a_devices', { address: bmcName(address), node: owner.name });
 }

@@ -2,7 +2,7 @@
 import type { Failure } from '../domain/errors.js';
 import type { PowerWord } from '../domain/power.js';
 import type { Request, RunKind } from '../domain/runs.js';
-import { RUNNING_STATES, type LifecycleState } from '../domain/states.js';
+import { ENDED_STATES, RUNNING_STATES, type LifecycleState } from '../domain/states.js';
 import type { BmcAddress, Device } from '../contracts/device.js';
 import type { RunOutcome } from '../contracts/messages.js';
 import type { DeviceRecord, DeviceStore } from '../contracts/store.js';
@@ -58,8 +58,8 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
     },
     async atBmc(hosts) {
       const wanted = new Set(hosts.map((host) => host.toLowerCase()));
-      const rows = await db.selectFrom('device').select(['name', 'bmc']).where('bmc', 'is not', null).orderBy('name').execute();
-      return rows.filter(({ bmc }) => wanted.has((JSON.parse(bmc!) as BmcAddress).host.toLowerCase())).map(({ name }) => name);
+      const rows = await db.selectFrom('device').select(['name', 'bmc']).where('bmc', 'is not', null).where('state', 'not in', [...ENDED_STATES]).orderBy('name').execute();
+      return rows.map(({ name, bmc }) => ({ name, bmc: JSON.parse(bmc!) as BmcAddress })).filter(({ bmc }) => wanted.has(bmc.host.toLowerCase()));
     },
     approveUuid: (deviceId, uuid, by) =>
       lockedTransaction(db, deviceId, async (tx) => {
