@@ -111,6 +111,6 @@ export interface Roles {
   doctor(config: Config): Promise<DoctorCheck[]>;
   /** Reads the store. @throws dhcp_config_unprintable, store_unavailable */
   dhcpConfig(config: Config, options: DhcpConfigOptions): Promise<PrintedDhcpConfig>;
-  /** One BMC, directly. @param tell what the person who waits may read meanwhile. @throws node_not_found, bmc_run_open, reason_required, bmc_busy, bmc_* */
+  /** One BMC, directly. @param tell what the person who waits may read meanwhile. @throws node_not_found, node_ambiguous, bmc_run_open, reason_required, bmc_busy, bmc_* */
   bmc(config: Config, target: BmcTarget, ask: BmcAsk, tell: (text: string) => void): Promise<BmcReport>;
 }

@@ -102,7 +102,7 @@ export type NodesQuery = z.infer<typeof NodesQuery>;
 /** The store, seen from the operator plane. */
 export interface NodeDirectory {
   list(query: NodesQuery): Promise<NodeRow[]>;
-  /** By device id or by name. */
+  /** By device id, or by name: of a live node before one that ended. @throws node_ambiguous */
   find(idOrName: string): Promise<NodeRow | null>;
   runs(deviceId: string): Promise<RunRow[]>;
   /** `<device id>/<number>`. */

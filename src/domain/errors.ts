@@ -103,6 +103,7 @@ export const ERRORS = {
   route_not_found: row('there is no {route}', 404, 'none', 'see docs'),
   method_not_allowed: row('{method} is not allowed here; {allowed} is', 405, 'none', 'see docs'),
   node_not_found: row('there is no node {node}', 404, 'none', 'check the name or the NetBox device id'),
+  node_ambiguous: row('several nodes are called {node}: {nodes}', 409, 'none', 'say the NetBox device id instead of the name'),
   run_not_found: row('there is no run {run}', 404, 'none', 'check the run'),
   order_not_found: row('there is no order {order} for this token', 404, 'none', 'ask for the next order'),
   endpoint_not_found: row('there is no endpoint {endpoint}; there are {count}, from 0', 404, 'none', 'see GET /api/endpoints'),

@@ -17,7 +17,7 @@ import { createCloser } from './role.js';
 /** Seconds that a person waits for whoever talks to the BMC now. */
 const PATIENCE_SECONDS = 60;
 
-/** @throws node_not_found, device_invalid, netbox_unreachable, store_unavailable, reason_required, bmc_* */
+/** @throws node_not_found, node_ambiguous, device_invalid, netbox_unreachable, store_unavailable, reason_required, bmc_* */
 export async function bmcByHand(config: Config, target: BmcTarget, ask: BmcAsk, tell: (text: string) => void): Promise<BmcReport> {
   const closer = createCloser();
   try {

@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely';
 import { MetalflowError, type Failure } from '../domain/errors.js';
 import type { RunKind, RunPhase } from '../domain/runs.js';
-import type { LifecycleState } from '../domain/states.js';
+import { ENDED_STATES, isOneOf, type LifecycleState } from '../domain/states.js';
 import type { RunOutcome } from '../contracts/messages.js';
 import type { HookLedger, NodeDirectory, NodeRow, RunRow } from '../contracts/operator.js';
 import { logsPath } from '../contracts/node-logs.js';
@@ -53,8 +53,14 @@ export function createNodeDirectory({ db, now }: { db: Db; now: () => Date }): N
       return (await rows.execute()).map(toNode);
     },
     async find(idOrName) {
-      const row = (await withRun().where('device.device_id', '=', idOrName).executeTakeFirst()) ?? (await withRun().where('device.name', '=', idOrName).executeTakeFirst());
-      return row ? toNode(row) : null;
+      const byId = await withRun().where('device.device_id', '=', idOrName).executeTakeFirst();
+      if (byId) return toNode(byId);
+      // A name is one of a site and tenant; and a device that ended keeps its row when another takes its name over.
+      const named = await withRun().where('device.name', '=', idOrName).orderBy('device.device_id').execute();
+      const live = named.filter(({ state }) => !isOneOf(ENDED_STATES, state));
+      const meant = live.length > 0 ? live : named;
+      if (meant.length > 1) throw new MetalflowError('node_ambiguous', { node: idOrName, nodes: meant.map((one) => `${one.device_id} (site ${one.site}, ${one.state})`).join(', ') });
+      return meant[0] ? toNode(meant[0]) : null;
     },
     async runs(deviceId) {
       const rows = await db.selectFrom('run').selectAll().where('device_id', '=', deviceId).orderBy('number', 'desc').limit(100).execute();

@@ -147,6 +147,31 @@ describe('what is refused sends nothing', () => {
     }
   });
 
+  test('C3: of several BMCs behind one host it is the one at that port whose device is named, and a port of no device is powered', async () => {
+    const neighbour = await startAmtSimulator({ username: 'admin', password: PASSWORD, machineUuid: UUID, initialPower: 'on', power: { powerOn: () => undefined, powerOff: () => undefined }, log: silentLogger() });
+    try {
+      const off = (port: number): Promise<Said> => bmc('off', '127.0.0.1', '--type', 'amt', '--port', String(port), '--json');
+      expect(JSON.parse((await off(amt.port)).out).error.message).toBe(`127.0.0.1:${amt.port} is the BMC of ${name()}`);
+      expect(await off(neighbour.port)).toMatchObject({ code: 0 });
+      await store.devices.register(deviceOf({ id: '9001', name: 'a-neighbour', macs: [], addresses: [], bmc: { type: 'amt', host: '127.0.0.1', port: neighbour.port } }), { state: 'active', adopted: true });
+      expect(JSON.parse((await off(neighbour.port)).out).error.message).toBe(`127.0.0.1:${neighbour.port} is the BMC of a-neighbour`);
+    } finally {
+      await neighbour.close();
+    }
+  });
+
+  test.each([[undefined, 16_993], [16_992, undefined], [16_992, 16_993]])('C3: a BMC is the same at each of its own ports (declared %s, asked for %s)', async (declared, asked) => {
+    const host = `127.0.1.${nodes}`;
+    await store.devices.register(deviceOf({ id: deviceId, name: name(), macs: [], addresses: [], bmc: { type: 'amt', host, ...(declared && { port: declared }) } }), { state: 'active', adopted: true });
+    const said = await bmc('off', host, '--type', 'amt', ...(asked ? ['--port', String(asked)] : []), '--json');
+    expect(JSON.parse(said.out).error).toMatchObject({ code: 'bmc_is_a_devices', message: expect.stringContaining(name()) });
+  });
+
+  test('A7: a name that two machines have, which says so with their ids', async () => {
+    for (const [id, site] of [['9100', 'ams1'], ['9101', 'fra1']] as const) await store.devices.register(deviceOf({ id, name: 'rack4-node7', site, macs: [], addresses: [], bmc: null }), { state: 'active', adopted: true });
+    expect(JSON.parse((await bmc('off', 'rack4-node7', '--json')).out).error).toMatchObject({ code: 'node_ambiguous', message: expect.stringContaining('9100 (site ams1, active), 9101 (site fra1, active)') });
+  });
+
   test('a run that is opened while the person waits for the BMC', async () => {
     const key = `127.0.0.1:${amt.port}`;
     expect(await store.power.lock(key, 'a worker', 60)).toBe(true);

@@ -114,6 +114,15 @@ describe('verbs', () => {
     expect(b.audit).toMatchObject([{ result: 'refused: verb_refused' }]);
   });
 
+  test('A7: a name that several nodes have is refused before anything is asked of anybody', async () => {
+    const nodes = { ...memoryNodes(), find: async () => { throw new MetalflowError('node_ambiguous', { node: 'node-7', nodes: '7, 8' }); } };
+    const b = await bench({ nodes });
+    for (const [what, body] of [['retry', {}], ['request', { action: 'reprovision' }]] as const) {
+      expect(await b.call('POST', `/api/v1/nodes/node-7/${what}`, 'operator', body)).toMatchObject({ status: 409, body: { code: 'node_ambiguous', hint: expect.stringContaining('device id') } });
+    }
+    expect([b.said, b.requested, b.signals]).toEqual([[], [], []]);
+  });
+
   test('an audit line that cannot be stored does not undo what was done', async () => {
     const nodes = { ...memoryNodes(), recordAudit: async () => { throw new Error('SQLITE_FULL'); } };
     expect((await (await bench({ nodes })).call('POST', '/api/v1/nodes/7/cancel', 'operator')).status).toBe(200);
