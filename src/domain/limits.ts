@@ -30,7 +30,7 @@ export const LIMITS = {
   confirmingOff: { seconds: 600, of: 'retirement: both off reads' },
   permissionLease: { seconds: 300, of: 'a netboot permission without renewal' },
   permissionRenewal: { seconds: 60, of: 'between renewals of a permission' },
-  installCode: { seconds: 3600, of: 'an install code until its first use' },
+  installCode: { seconds: 3600, of: 'an install code until its first use, counted anew from the last reboot' },
   installCodeRepeat: { seconds: 900, of: 'repeats of the first use by the same node' },
   challenge: { seconds: 120, of: 'a challenge until its report' },
   sessionToken: { seconds: 86_400, of: 'a session token of an agent' },

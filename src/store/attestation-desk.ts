@@ -10,6 +10,7 @@ import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { lockedTransaction, type Db, type Tx } from './database.js';
 import { distrust } from './installation.js';
 import { hashSecret, newId, newSecret } from './ids.js';
+import { issueInstallCode } from './install-codes.js';
 import { appendJournal } from './journal.js';
 import { post } from './outbox.js';
 import { revokeSessions } from './voiding.js';
@@ -123,14 +124,7 @@ async function acceptAttempt(tx: Tx, at: Date, node: AttestingNode, attempt: Non
   }
   const run = await tx.selectFrom('run').select(['kind']).where('device_id', '=', node.deviceId).where('number', '=', attempt.run).executeTakeFirstOrThrow();
   if (run.kind !== 'provision' && run.kind !== 'reprovision') return null;
-  // An agent that attests again in the same boot has lost its code: the former one is void.
-  await tx.updateTable('install_code').set({ revoked_at: at.toISOString() }).where('device_id', '=', node.deviceId).where('revoked_at', 'is', null).execute();
-  const code = newSecret();
-  await tx
-    .insertInto('install_code')
-    .values({ code_hash: hashSecret(code), device_id: node.deviceId, run: attempt.run, system_uuid: systemUuid, expires_at: codeExpiresAt, redeemed_at: null, redeemer: null, seen_at: null, revoked_at: null })
-    .execute();
-  return code;
+  return issueInstallCode(tx, at, { deviceId: node.deviceId, run: attempt.run, systemUuid, expiresAt: codeExpiresAt });
 }
 
 async function acceptIntake(tx: Tx, at: Date, node: AttestingNode, attestationId: string): Promise<null> {

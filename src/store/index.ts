@@ -71,7 +71,7 @@ export function createStore({ db, temporal, now = () => new Date(), limits = DEF
     fence: createFence({ ...base, temporal }),
     devices: createDeviceStore(base),
     installation: createInstallationStore(base),
-    runs: createRunStore(base),
+    runs: createRunStore({ ...base, limits }),
     attempts: createAttemptStore(base),
     permissions: createPermissionStore(base),
     orders: createOrderLedger({ ...base, changed: bell.ring, crash }),

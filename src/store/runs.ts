@@ -1,16 +1,20 @@
 /** Runs: their numbers, phases, plans, and the one outcome that stands. */
 import { MetalflowError } from '../domain/errors.js';
-import type { RunKind } from '../domain/runs.js';
+import { DEFAULT_LIMITS, type Limits } from '../domain/limits.js';
+import type { RunKind, RunPhase } from '../domain/runs.js';
 import { runWorkflowId, type RunOutcome } from '../contracts/messages.js';
 import type { RunPlan } from '../contracts/plan.js';
 import type { BegunWith, RunStore } from '../contracts/store.js';
 import { lockedTransaction, type Db } from './database.js';
 import { assertHeld } from './fence.js';
 import { assertTrusted } from './installation.js';
+import { prolongInstallCodes } from './install-codes.js';
 import { appendJournal } from './journal.js';
 import { voidWhatIsOpen } from './voiding.js';
 
-export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunStore {
+export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; now: () => Date; limits?: Limits }): RunStore {
+  const codesGoodUntil = (): string => new Date(now().getTime() + limits.installCode * 1000).toISOString();
+
   return {
     open: (deviceId, kind, begun) =>
       lockedTransaction(db, deviceId, async (tx) => {
@@ -49,13 +53,16 @@ export function createRunStore({ db, now }: { db: Db; now: () => Date }): RunSto
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
         await tx.updateTable('run').set({ phase, phase_since: now().toISOString(), hold: null }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
+        await prolongInstallCodes(tx, ref, phase, codesGoodUntil());
         await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'phase', text: note ? `${phase}: ${note}` : phase });
       }),
 
     setHold: (ref, hold) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
-        await tx.updateTable('run').set({ hold: hold && JSON.stringify(hold) }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
+        const { phase } = await tx.updateTable('run').set({ hold: hold && JSON.stringify(hold) }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).returning('phase').executeTakeFirstOrThrow();
+        // Whoever resumes a run that waited for its system in vain has it wait again.
+        if (hold === null) await prolongInstallCodes(tx, ref, phase as RunPhase, codesGoodUntil());
         await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'hold', text: hold ? `held (${hold.code}): ${hold.message}` : 'the hold ended' });
       }),
 

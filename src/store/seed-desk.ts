@@ -8,6 +8,7 @@ import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { lockedTransaction, type Db } from './database.js';
 import { distrust } from './installation.js';
 import { hashSecret } from './ids.js';
+import { voidOtherCodes } from './install-codes.js';
 import { appendJournal } from './journal.js';
 import { post } from './outbox.js';
 import type { InstallCodeTable } from './schema.js';
@@ -16,7 +17,7 @@ import { readSubject } from './seed-subject.js';
 type Code = Selectable<InstallCodeTable>;
 
 export function createSeedDesk({ db, now, woken, limits = DEFAULT_LIMITS, crash = noCrash }: { db: Db; now: () => Date; woken: () => void; limits?: Limits; crash?: CrashPoint }): SeedDesk {
-  /** Within its first hour once; then for a while again by the same machine from the same address. */
+  /** Within its hour once; then for a while again by the same machine from the same address. */
   function isGood(code: Code, sender: string): boolean {
     const at = now();
     if (code.redeemed_at === null) return code.expires_at >= at.toISOString();
@@ -34,6 +35,7 @@ export function createSeedDesk({ db, now, woken, limits = DEFAULT_LIMITS, crash 
       const first = code.redeemed_at === null;
       const at = now();
       if (first) {
+        await voidOtherCodes(tx, at, code.device_id, code.code_hash);
         await tx.updateTable('install_code').set({ redeemed_at: at.toISOString(), redeemer: input.sender }).where('code_hash', '=', code.code_hash).execute();
         await appendJournal(tx, at, { deviceId: code.device_id, run: code.run, kind: 'boot', text: how === 'seed-fetched' ? `the installed system fetched its seed from ${input.sender}` : `the installed system phoned home from ${input.sender}` });
       }

@@ -119,6 +119,18 @@ describe('a node that dies while its image is written', () => {
   });
 });
 
+test('a node that dies after its seed was written is booted anew on retry, and its installed system comes with the code on the disk', async () => {
+  const node = await world.addNode();
+  node.machine.node.setBehaviours({ dieAt: { action: 'set-next-boot' } });
+  world.ask(node, 'provision');
+  await untilHeld(world, node, 'outcome_unknown');
+  node.machine.node.setBehaviours({ dieAt: undefined });
+  await say(world, node, 'retry');
+  await world.untilState(node, 'active');
+  expect(begun(node, 'write-seed')).toHaveLength(1);
+  expect((await world.run(node, 1)).bootAttempts).toBe(2);
+});
+
 test('a repeated report of an order that is done is answered OK and moves nothing (G1)', async () => {
   const node = await world.addNode();
   // It dies at its third action, with two reports behind it.

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import type { AgentSession } from '../../src/contracts/agent-desk.js';
+import type { AgentSession, Redemption } from '../../src/contracts/agent-desk.js';
 import type { Device } from '../../src/contracts/device.js';
 import type { AgentAction } from '../../src/contracts/order.js';
 import type { FenceRef } from '../../src/contracts/store.js';
@@ -131,6 +131,11 @@ export class StoreBench {
     const report = { version: 1 as const, nonce: challenge.nonce, systemUuid: UUID, bootMac: this.mac, lldpFrame: null, disks: DISKS, agent: { name: 'agent', version: '1' } };
     const answer = await attestation.record({ node, challenge, report, verdict: { accepted: true, reason: null, proof: 'tpm', akThumbprint: 'ak-1', neighbour: null }, sender: '10.0.1.7' });
     return { token: answer!.token, installCode: answer!.installCode, session: (await orderDesk.session(answer!.token))! };
+  }
+
+  /** An installed system fetches its seed with the code. */
+  redeem(code: string, sender = '10.0.1.7', systemUuid = UUID): Promise<Redemption> {
+    return this.store.seeds.redeem({ code, systemUuid, sender });
   }
 
   /** The node attests and is refused. */

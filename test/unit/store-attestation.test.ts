@@ -1,7 +1,5 @@
 /** Challenges, evidence, boots and install codes: what a node may show, once. */
-import type { FenceRef } from '../../src/contracts/store.js';
 import type { RunPlan } from '../../src/contracts/plan.js';
-import type { Redemption } from '../../src/contracts/agent-desk.js';
 import { deviceOf, MAC, StoreBench, UUID } from '../support/store-bench.js';
 
 let bench: StoreBench;
@@ -98,8 +96,8 @@ describe('an accepted attestation', () => {
     const first = await bench.boot(ref);
     const second = await bench.attest();
     expect(await bench.store.orderDesk.session(first.token)).toBeNull();
-    expect(await redeem(first.installCode!)).toEqual({ kind: 'unknown' });
-    expect(await redeem(second.installCode!)).toMatchObject({ kind: 'redeemed' });
+    expect(await bench.redeem(first.installCode!)).toEqual({ kind: 'unknown' });
+    expect(await bench.redeem(second.installCode!)).toMatchObject({ kind: 'redeemed' });
   });
   test('of a node that waits without a run tells the lifecycle, and gives no code', async () => {
     const { session, installCode } = await bench.attest();
@@ -219,83 +217,5 @@ describe('who asks', () => {
     expect(await bench.store.boot.byMac(MAC)).toMatchObject({ deviceId: '8' });
     await bench.store.devices.register(deviceOf({ macs: [] }), { state: 'active', adopted: true });
     expect(await bench.store.boot.byMac(MAC)).toMatchObject({ deviceId: '8' });
-  });
-});
-
-const redeem = (code: string, sender = '10.0.1.7', systemUuid = UUID): Promise<Redemption> => bench.store.seeds.redeem({ code, systemUuid, sender });
-
-describe('an install code', () => {
-  let ref: FenceRef;
-  let code: string;
-  beforeEach(async () => {
-    ref = await bench.begin();
-    code = (await bench.boot(ref)).installCode!;
-    await bench.mail();
-  });
-  const seen = (sender = '10.0.1.7'): Promise<Redemption> => bench.store.seeds.seen({ code, systemUuid: UUID, sender });
-  const signal = (how: string) => ({ kind: 'signal-run', workflowId: ref.workflowId, name: 'systemSeen', payload: { run: ref.run, how } });
-
-  test('is redeemed once, and again by the same machine from the same address; the run hears of it once', async () => {
-    expect(await redeem(code)).toEqual({ kind: 'redeemed', deviceId: '7', nodeName: 'node-7', run: ref.run, systemUuid: UUID, first: true });
-    bench.pass(900);
-    expect(await redeem(code)).toMatchObject({ kind: 'redeemed', first: false });
-    expect(await bench.mail()).toEqual([signal('seed-fetched')]);
-  });
-  test.each<[string, string, string, Redemption['kind']]>([
-    ['from another address', '10.0.1.8', UUID, 'spent'],
-    ['for another UUID', '10.0.1.7', UUID.replace('4c4c', '5d5d'), 'unknown'],
-  ])('used again %s', async (_how, sender, uuid, kind) => {
-    await redeem(code);
-    expect(await redeem(code, sender, uuid)).toEqual({ kind });
-  });
-  test('is spent when its window is over', async () => {
-    await redeem(code);
-    bench.pass(900.001);
-    expect(await redeem(code)).toEqual({ kind: 'spent' });
-  });
-  test('that was never used is spent after its hour', async () => {
-    bench.pass(3600);
-    await expect(redeem(code)).resolves.toMatchObject({ kind: 'redeemed' });
-    await bench.clean();
-    code = (await bench.boot(await bench.begin())).installCode!;
-    bench.pass(3600.001);
-    expect(await redeem(code)).toEqual({ kind: 'spent' });
-    expect(await bench.mail()).not.toContainEqual(expect.objectContaining({ name: 'systemSeen' }));
-  });
-  test('of another machine is as unknown as a wrong one, and stays good for its own', async () => {
-    expect(await redeem(code, '10.0.1.7', UUID.replace('4c4c', '5d5d'))).toEqual({ kind: 'unknown' });
-    expect(await redeem(`${code}x`)).toEqual({ kind: 'unknown' });
-    expect(await redeem(code)).toMatchObject({ kind: 'redeemed', first: true });
-  });
-  test('redeemed by two at once is first for one', async () => {
-    const both = await Promise.all([redeem(code), redeem(code, '10.0.1.8')]);
-    expect(both.map((one) => one.kind).sort()).toEqual(['redeemed', 'spent']);
-  });
-  test.each(['failed', 'cancelled', 'withdrawn'] as const)('is revoked when the run ends %s', async (end) => {
-    await bench.store.runs.close('7', ref.run, { end, failure: null, destroyed: false }, ref);
-    expect(await redeem(code)).toEqual({ kind: 'unknown' });
-  });
-  test('lives on when the run ends well: the installed system may ask again', async () => {
-    await redeem(code);
-    await bench.store.runs.close('7', ref.run, { end: 'done', failure: null, destroyed: false }, ref);
-    expect(await redeem(code)).toMatchObject({ kind: 'redeemed', first: false });
-  });
-  test('lives on when the run is reset, until the node attests anew', async () => {
-    ref = await bench.reset(ref);
-    expect(await redeem(code)).toMatchObject({ kind: 'redeemed' });
-    await bench.boot(ref);
-    expect(await redeem(code)).toEqual({ kind: 'unknown' });
-  });
-  test('phoning home after the seed was fetched is told too, once', async () => {
-    await redeem(code);
-    for (let calls = 0; calls < 2; calls++) expect(await seen()).toMatchObject({ kind: 'redeemed', first: false });
-    expect(await bench.mail()).toEqual([signal('seed-fetched'), signal('phone-home')]);
-  });
-  test('phoning home first uses the code, and the seed may be fetched afterwards', async () => {
-    expect(await seen()).toMatchObject({ kind: 'redeemed', first: true });
-    expect(await redeem(code)).toMatchObject({ kind: 'redeemed', first: false });
-    expect((await bench.mail())[0]).toEqual(signal('phone-home'));
-    bench.pass(901);
-    expect(await seen()).toEqual({ kind: 'spent' });
   });
 });
