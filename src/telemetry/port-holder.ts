@@ -15,6 +15,8 @@ export interface PortHolder {
 const WAITING: Readonly<Record<Transport, string>> = { tcp: '0A', udp: '07' };
 /** A host with more processes than this is not searched to the end: an error message must not take seconds. */
 const MOST_PROCESSES = 5000;
+/** The kernel gives a table out in pieces, and a row can slip between two of them while sockets come and go. */
+const READS = 5;
 
 /**
  * Sockets that wait on `port`, from the text of /proc/net/{tcp,udp}{,6} (proc(5)): inode and owner. Pure.
@@ -30,8 +32,11 @@ export function waitingSockets(table: string, transport: Transport, port: number
 
 /** Everybody who waits on the port, each once. Empty when nobody does or nothing can be read. Never throws. */
 export async function findPortHolders(transport: Transport, port: number, proc = '/proc'): Promise<PortHolder[]> {
-  const tables = await Promise.all(['', '6'].map((family) => readFile(`${proc}/net/${transport}${family}`, 'utf8').catch(() => '')));
-  const sockets = tables.flatMap((table) => waitingSockets(table, transport, port));
+  let sockets: ReturnType<typeof waitingSockets> = [];
+  for (let reads = 0; reads < READS && sockets.length === 0; reads++) {
+    const tables = await Promise.all(['', '6'].map((family) => readFile(`${proc}/net/${transport}${family}`, 'utf8').catch(() => '')));
+    sockets = tables.flatMap((table) => waitingSockets(table, transport, port));
+  }
   if (sockets.length === 0) return [];
   const owners = await ownersOf(new Set(sockets.map(({ inode }) => `socket:[${inode}]`)), proc);
   const holders = sockets.map(({ inode, uid }): PortHolder => ({ pid: null, program: null, ...owners.get(`socket:[${inode}]`), uid }));
