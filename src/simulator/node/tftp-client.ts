@@ -1,5 +1,5 @@
 /**
- * TFTP as firmware speaks it (RFC 1350, 2347, 2348, 2349, 7440): a file by the npm package `tftp`, which is not our server's
+ * TFTP as firmware speaks it (RFC 1350, 2347, 2348, 2349): a file by the npm package `tftp`, which is not our server's
  * code and so an independent check of it, and the size probe of EDK2, which that package cannot make.
  */
 import { createHash } from 'node:crypto';
@@ -10,9 +10,9 @@ export interface TftpServerAddress {
   /** An IPv4 address, as DHCP's next-server is one. */
   readonly host: string;
   readonly port: number;
-  /** Milliseconds until an unanswered packet is sent again; default 1000. */
+  /** Milliseconds until an unanswered packet is sent again; default 4000. */
   readonly timeoutMs?: number;
-  /** Times an unanswered packet is sent in all; default 4. */
+  /** Times an unanswered packet is sent in all; default 6. */
   readonly tries?: number;
 }
 
@@ -30,7 +30,11 @@ const BLOCK_SIZE = 1468;
 const OPCODE = { rrq: 1, data: 3, error: 5, oack: 6 } as const;
 /** RFC 2347: the transfer is given up during option negotiation. */
 const ERROR_OPTIONS = 8;
-const DEFAULTS = { timeoutMs: 1000, tries: 4 } as const;
+/** As EDK2's PXE driver has them. */
+const DEFAULTS = { timeoutMs: 4000, tries: 6 } as const;
+/** The package takes a repeated OACK for an error, where firmware does not: then it asks anew. */
+const REPEATED_OACK = 'EBADOP';
+const FETCHES = 5;
 
 /** The package marks what the conversation itself brought up; a time-out or a socket's error has no mark. */
 const SERVER_MARK = '(Server) ';
@@ -39,7 +43,22 @@ const SERVER_MARK = '(Server) ';
  * Fetches a file, hashing it as it comes; the bytes are not kept.
  * Settles only once its socket is closed. Never throws; ends by the retransmission limit, or at once when `signal` aborts.
  */
-export function fetchByTftp({ server, file, signal, maxBytes = 64 * 1024 * 1024 }: { server: TftpServerAddress; file: string; signal: AbortSignal; maxBytes?: number }): Promise<TftpResult> {
+export async function fetchByTftp(request: TftpRequest): Promise<TftpResult> {
+  for (let fetches = 1; ; fetches++) {
+    const result = await fetchOnce(request);
+    if (result !== REPEATED_OACK) return result;
+    if (fetches === FETCHES) return { kind: 'failed', why: 'the answer to the request comes again and again' };
+  }
+}
+
+interface TftpRequest {
+  readonly server: TftpServerAddress;
+  readonly file: string;
+  readonly signal: AbortSignal;
+  readonly maxBytes?: number;
+}
+
+function fetchOnce({ server, file, signal, maxBytes = 64 * 1024 * 1024 }: TftpRequest): Promise<TftpResult | typeof REPEATED_OACK> {
   const { timeoutMs, tries } = { ...DEFAULTS, ...server };
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: 'aborted' });
@@ -47,7 +66,7 @@ export function fetchByTftp({ server, file, signal, maxBytes = 64 * 1024 * 1024 
     let bytes = 0;
     let announced: number | null = null;
     let ending: TftpResult | null = null;
-    const client = tftp.createClient({ host: server.host, port: server.port, blockSize: BLOCK_SIZE, windowSize: 4, timeout: timeoutMs, retries: Math.max(1, tries - 1) });
+    const client = tftp.createClient({ host: server.host, port: server.port, blockSize: BLOCK_SIZE, windowSize: 1, timeout: timeoutMs, retries: Math.max(1, tries - 1) });
     let stream: ReturnType<typeof client.createGetStream>;
     try {
       stream = client.createGetStream(file);
@@ -55,7 +74,7 @@ export function fetchByTftp({ server, file, signal, maxBytes = 64 * 1024 * 1024 
       return resolve({ kind: 'failed', why: (error as Error).message });
     }
     const onAbort = (): void => giveUp({ kind: 'aborted' });
-    const settle = (result: TftpResult): void => {
+    const settle = (result: TftpResult | typeof REPEATED_OACK): void => {
       signal.removeEventListener('abort', onAbort);
       resolve(result);
     };
@@ -77,8 +96,9 @@ export function fetchByTftp({ server, file, signal, maxBytes = 64 * 1024 * 1024 
       if (bytes > maxBytes) giveUp({ kind: 'failed', why: `more than ${maxBytes} bytes` });
     });
     stream.on('abort', () => settle(ending ?? { kind: 'aborted' }));
-    stream.on('error', (error: Error) => {
+    stream.on('error', (error: Error & { code?: string }) => {
       if (ending) return settle(ending);
+      if (error.code === REPEATED_OACK && !error.message.startsWith(SERVER_MARK) && !signal.aborted) return settle(REPEATED_OACK);
       settle(error.message.startsWith(SERVER_MARK) ? { kind: 'refused', why: error.message.slice(SERVER_MARK.length, 300) } : { kind: 'failed', why: error.message.slice(0, 300) });
     });
     stream.on('end', () => {
