@@ -9,9 +9,10 @@ import type { AmtSimulatorOptions } from '../../src/simulator/amt/simulator.js';
 import { CREDENTIALS, startAmtBench, type AmtBench } from '../support/amt.js';
 import { installPythonClients, runPythonClient, type Ended } from '../support/amt-clients.js';
 import { CIM, envelope, GET, power } from '../support/amt-wire.js';
+import { until } from '../support/until.js';
 import { startSimulateAmt, type SimulateAmtProcess } from '../support/simulate-amt.js';
 
-beforeAll(installPythonClients, 180_000);
+beforeAll(installPythonClients);
 
 let bench: AmtBench;
 const start = async (options: Partial<AmtSimulatorOptions> = {}): Promise<AmtBench> => (bench = await startAmtBench(options));
@@ -74,7 +75,11 @@ describe('`metalflow simulate amt`, as an operator starts it', () => {
     expect(await client('sdague', 'off', 'P@ssw0rd1', ports[0])).toMatchObject({ exit: 0 });
     for (const command of ['pxe', 'on']) expect(await client('sdague', command, 'P@ssw0rd1', ports[0])).toMatchObject({ exit: 0 });
     expect(await client('powerctl', 'off', 'P@ssw0rd1', ports[1])).toMatchObject({ exit: 0 });
-    const { endpoints } = (await (await fetch(`${simulator.control}api/endpoints`)).json()) as { endpoints: { power: string; counts: object }[] };
+    const control = simulator.control;
+    const endpoints = await until('both to have done what they were told', async () => {
+      const told = (await (await fetch(`${control}api/endpoints`)).json()) as { endpoints: { power: string; counts: object }[] };
+      return told.endpoints[0]?.power === 'on' && told.endpoints[1]?.power === 'off-soft' && told.endpoints;
+    });
     expect(endpoints).toMatchObject([{ power: 'on', counts: { powerCommands: { 8: 1, 2: 1 } } }, { power: 'off-soft', counts: { powerCommands: { 8: 1 } } }]);
     expect(await simulator.stop()).toBe(0);
   });
@@ -94,7 +99,7 @@ describe('`metalflow simulate amt`, as an operator starts it', () => {
     const authority = join(folder, 'amt.pem');
     await writeFile(authority, `-----BEGIN CERTIFICATE-----\n${certificate.raw.toString('base64')}\n-----END CERTIFICATE-----\n`);
     const curl = async (body: string): Promise<string> =>
-      (await promisify(execFile)('curl', ['--silent', '--show-error', '--max-time', '10', '--noproxy', '*', '--cacert', authority, '--digest', '--user', 'admin:P@ssw0rd1', '--header', 'Content-Type: application/soap+xml', '--data-binary', body, amt])).stdout;
+      (await promisify(execFile)('curl', ['--silent', '--show-error', '--max-time', '120', '--noproxy', '*', '--cacert', authority, '--digest', '--user', 'admin:P@ssw0rd1', '--header', 'Content-Type: application/soap+xml', '--data-binary', body, amt])).stdout;
     expect(await curl(envelope(GET, `${CIM}CIM_AssociatedPowerManagementService`))).toContain('PowerState>2<');
     expect(await curl(power(8))).toContain('ReturnValue>0<');
     await rm(folder, { recursive: true });

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../src/main/temporal-server.js';
 import { halfOpen } from '../support/bad-http.js';
+import { reservePort } from '../support/ports.js';
 import { seededRandom } from '../support/random.js';
 import { startRole } from '../support/world/role.js';
 import { until } from '../support/until.js';
@@ -80,11 +80,11 @@ test(`the boot plane lives through ${REQUESTS} drawn requests and a hundred half
   writeFileSync(join(dir, 'assets', 'images', 'node.raw'), 'an image');
   writeFileSync(join(dir, 'assets', 'images', 'large.raw'), Buffer.alloc(6 * MIB, 7));
   writeFileSync(join(dir, 'assets', 'vmlinuz-x86_64'), 'a kernel');
-  const port = await freePort();
+  const port = await reservePort();
   const boot = startRole('boot', { METALFLOW_DATA_DIR: dir, METALFLOW_TFTP_ROOT: dir, METALFLOW_TFTP_PORT: '0', METALFLOW_SYSLOG_PORT: '0', METALFLOW_BOOT_HTTP_PORT: String(port), METALFLOW_LOG_LEVEL: 'warn' });
   const base = `http://127.0.0.1:${port}`;
   const good = async (): Promise<unknown[]> => {
-    const [script, image, kernel] = await Promise.all(['/ipxe/script/02:00:00:00:00:99/auto.ipxe', '/assets/images/node.raw', '/assets/vmlinuz-x86_64?mac=02:00:00:00:00:99'].map((url) => fetch(base + url, { signal: AbortSignal.timeout(10_000) })));
+    const [script, image, kernel] = await Promise.all(['/ipxe/script/02:00:00:00:00:99/auto.ipxe', '/assets/images/node.raw', '/assets/vmlinuz-x86_64?mac=02:00:00:00:00:99'].map((url) => fetch(base + url, { signal: AbortSignal.timeout(120_000) })));
     return [await script!.text(), await image!.text(), kernel!.status];
   };
   const GOOD = ['#!ipxe\necho netboot-not-allowed\nexit\n', 'an image', 403];

@@ -66,7 +66,8 @@ async function open(tokenPolicy: 'optional' | 'required' = 'optional'): Promise<
   });
   return `http://127.0.0.1:${metadata.port}`;
 }
-const ec2 = (url: string): Record<string, unknown> => ({ strict_id: false, metadata_urls: [url], max_wait: 2, timeout: 5 });
+/** It asks for so many seconds: long where it finds something, short where it has to give up. */
+const ec2 = (url: string, maxWait = 60): Record<string, unknown> => ({ strict_id: false, metadata_urls: [url], max_wait: maxWait, timeout: 30 });
 const noCloud = (seedfrom: string): Record<string, unknown> => ({ seedfrom, fs_label: null });
 const found = async (request: Parameters<typeof cloudInit>[0]): Promise<CloudInitFound> => {
   const { found, log } = await cloudInit(request);
@@ -94,10 +95,10 @@ describe.each([
 });
 
 test('DataSourceEc2 gives up cleanly on v1 where the site requires tokens, and for a node that nobody declares (M1)', async () => {
-  expect((await cloudInit({ source: 'Ec2', settings: ec2(await open('required')) })).found).toBeNull();
+  expect((await cloudInit({ source: 'Ec2', settings: ec2(await open('required'), 2) })).found).toBeNull();
   await declare({}, '10.0.1.7');
   for (const aws of [false, true]) {
-    const { found, log } = await cloudInit({ source: 'Ec2', settings: ec2(await open()), aws });
+    const { found, log } = await cloudInit({ source: 'Ec2', settings: ec2(await open(), 2), aws });
     expect(found).toBeNull();
     expect(log).toContain('404');
     expect(log).not.toMatch(/\b500\b/);

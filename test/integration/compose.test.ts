@@ -1,10 +1,8 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { makeSecrets } from '../../scripts/lib/site-secrets.mjs';
@@ -13,6 +11,8 @@ import { CONFIG_ROLES, readConfig, type ConfigRole } from '../../src/config/conf
 import { SEARCH_ATTRIBUTES } from '../../src/contracts/messages.js';
 import { OperatorTokens } from '../../src/contracts/operator.js';
 import { readClasses } from '../../src/images/classes-yaml.js';
+import { reservePort } from '../support/ports.js';
+import { until } from '../support/until.js';
 
 const ROOT = path.join(__dirname, '../..');
 const GIVEN: Record<string, string> = {
@@ -45,21 +45,11 @@ function substitute(text: string): string {
   });
 }
 
-/** A port that was free a moment ago: the dev server takes no 0. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
-
 /** `docker compose` or Debian's docker-compose; null when neither is there. */
 function findCompose(): string[] | null {
   for (const [program, ...words] of [['docker-compose'], ['docker', 'compose']]) {
     try {
-      execFileSync(program!, [...words, 'version'], { stdio: 'ignore', timeout: 20_000 });
+      execFileSync(program!, [...words, 'version'], { stdio: 'ignore', timeout: 120_000 });
       return [program!, ...words];
     } catch {
       continue;
@@ -78,14 +68,14 @@ describe(`docker-compose.yml, judged by rules of our own${tool ? ` and by ${tool
   const judge = tool ? test : test.skip;
   judge('compose itself takes it', () => {
     const [program, ...words] = tool!;
-    const out = execFileSync(program!, [...words, '-f', path.join(ROOT, 'docker-compose.yml'), 'config'], { env: { PATH: process.env.PATH, HOME: tmpdir(), ...GIVEN }, encoding: 'utf8', timeout: 60_000 });
+    const out = execFileSync(program!, [...words, '-f', path.join(ROOT, 'docker-compose.yml'), 'config'], { env: { PATH: process.env.PATH, HOME: tmpdir(), ...GIVEN }, encoding: 'utf8', timeout: 120_000 });
     expect(Object.keys((parse(out) as Compose).services).sort()).toEqual(services.map(([name]) => name).sort());
   });
 
   judge.each(Object.keys(GIVEN))('compose refuses to start without %s', (name) => {
     const [program, ...words] = tool!;
     const { [name]: _, ...rest } = GIVEN;
-    expect(() => execFileSync(program!, [...words, '-f', path.join(ROOT, 'docker-compose.yml'), 'config'], { env: { PATH: process.env.PATH, HOME: tmpdir(), ...rest }, stdio: 'pipe', timeout: 60_000 })).toThrow(name);
+    expect(() => execFileSync(program!, [...words, '-f', path.join(ROOT, 'docker-compose.yml'), 'config'], { env: { PATH: process.env.PATH, HOME: tmpdir(), ...rest }, stdio: 'pipe', timeout: 120_000 })).toThrow(name);
   });
 
   test('has every part of the house', () => {
@@ -185,18 +175,13 @@ describe(`docker-compose.yml, judged by rules of our own${tool ? ` and by ${tool
 
   test('on a real server the namespace job makes what is missing, and running it again changes nothing', async () => {
     const temporal = findTemporal()!;
-    const port = await freePort();
+    const port = await reservePort();
     const server = spawn(temporal, ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'never'], { stdio: 'ignore' });
     const ended = once(server, 'exit');
     const env = { PATH: `${path.dirname(temporal)}:${process.env.PATH}`, HOME: tmpdir(), TEMPORAL_ADDRESS: `127.0.0.1:${port}`, TEMPORAL_NAMESPACE: 'metalflow' };
-    const run = (program: string, ...args: string[]): Promise<{ stdout: string }> => promisify(execFile)(program, args, { env, timeout: 60_000 });
+    const run = (program: string, ...args: string[]): Promise<{ stdout: string }> => promisify(execFile)(program, args, { env, timeout: 120_000 });
     try {
-      for (let tries = 0; ; tries += 1) {
-        const isUp = await run(temporal, 'operator', 'cluster', 'health').then(() => true, () => false);
-        if (isUp) break;
-        if (tries === 100) throw new Error('the dev server never came up');
-        await pause(200);
-      }
+      await until('the dev server is up', () => run(temporal, 'operator', 'cluster', 'health'), 120);
       const job = path.join(ROOT, 'deploy/temporal/namespace.sh');
       await run('sh', job);
       expect((await run('sh', job)).stdout).toBe('');

@@ -9,12 +9,13 @@ import { createIpmiBmc } from '../../src/bmc/ipmi/client.js';
 import { createProgram } from '../../src/bmc/ipmi/program.js';
 import { silentLogger } from '../../src/telemetry/log.js';
 import { powerBench } from '../support/power-bench.js';
+import { until } from '../support/until.js';
 import { MACHINE_UUID, PASSWORD, requireIpmiTools, startIpmiSim, type IpmiSim } from '../support/ipmi-sim.js';
 
 beforeAll(requireIpmiTools);
 
 let sim: IpmiSim;
-beforeEach(async () => void (sim = await startIpmiSim()), 30_000);
+beforeEach(async () => void (sim = await startIpmiSim()));
 afterEach(() => sim?.close());
 
 describe.each(['admin', 'operator'])('as %s', (username) => {
@@ -61,13 +62,12 @@ test('a port where nothing answers is unreachable, and a command there was not s
 });
 
 test('a BMC that is slower than the limit leaves a command unknown; ipmitool is ended, and the effect is seen later', async () => {
-  await sim.wrong({ slowSeconds: 3 });
-  const bmc = sim.open({ timeouts: { runMs: 1500 } });
-  expect(await bmc.powerOn()).toMatchObject({ kind: 'unknown', why: expect.stringContaining('no end within 1500 ms') });
+  await sim.wrong('busy');
+  const bmc = sim.open({ timeouts: { runMs: 4000 } });
+  expect(await bmc.powerOn()).toMatchObject({ kind: 'unknown', why: expect.stringContaining('no end within 4000 ms') });
   await sim.wrong('nothing');
-  // The simulator is still busy with what it was told.
-  const patient = sim.open({ timeouts: { tries: 3 } });
-  expect(await patient.observePower()).toEqual({ kind: 'read', power: 'on' });
+  await until('it did what it was told', async () => (await sim.told()).includes('set power 1'));
+  expect(await sim.open({ timeouts: { tries: 3 } }).observePower()).toEqual({ kind: 'read', power: 'on' });
 });
 
 test('a chassis that fails is no refusal: it may have obeyed', async () => {

@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../src/main/temporal-server.js';
 import { createStore, openDatabase } from '../../src/store/index.js';
 import { residentBytes } from '../support/memory.js';
+import { reservePort } from '../support/ports.js';
 import { seededRandom } from '../support/random.js';
 import { deviceOf } from '../support/store-bench.js';
+import { until } from '../support/until.js';
 import { startRole } from '../support/world/role.js';
 
 const SEED = 20_261_130;
@@ -36,20 +37,18 @@ test(`${DATAGRAMS} datagrams of seed ${SEED} from a node, from others and from s
   await store.installation.begin('installation-a');
   await store.installation.confirm();
   await store.devices.register(deviceOf({ addresses: [NODE] }), { state: 'active', adopted: false });
-  const [port, http] = [await freePort(), await freePort()];
+  const [port, http] = [await reservePort(), await reservePort()];
   const boot = startRole('boot', { METALFLOW_DATA_DIR: dir, METALFLOW_TFTP_PORT: '0', METALFLOW_BOOT_HTTP_PORT: String(http), METALFLOW_SYSLOG_PORT: String(port), METALFLOW_LOG_LEVEL: 'warn' });
   const sockets = await Promise.all([NODE, '127.0.1.8', '127.0.1.9', '127.0.2.1'].map(socketAt));
   const send = (socket: Socket, bytes: Buffer): Promise<void> => new Promise((resolve) => socket.send(bytes, port, '127.0.0.1', () => resolve()));
   const kept = async (text: string): Promise<boolean> => (await store.logs.read('7', { limit: 5000 })).lines.some((line) => line.text === text);
   /** As a node does: it says it again until somebody has heard it. */
-  const sayUntilKept = async (text: string): Promise<void> => {
-    for (let tries = 0; tries < 300; tries++) {
-      await send(sockets[0]!, Buffer.from(`<30>Oct 11 22:14:15 hook agent: ${text}`));
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      if (await kept(text)) return;
-    }
-    throw new Error(`never kept: ${text}\n${boot.log().slice(-3000)}`);
-  };
+  const sayUntilKept = (text: string): Promise<boolean> => until(`"${text}" is kept`, async () => {
+    await send(sockets[0]!, Buffer.from(`<30>Oct 11 22:14:15 hook agent: ${text}`));
+    return kept(text);
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}\n${boot.log().slice(-3000)}`);
+  });
   try {
     await sayUntilKept('before');
     const before = residentBytes(boot.pid);

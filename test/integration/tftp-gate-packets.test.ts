@@ -71,7 +71,8 @@ async function askEverything({ mac, address }: typeof RUN, isServed: boolean): P
 test('boot disk is not one byte of a boot file, silence is not one UDP packet; who may boot gets both', async () => {
   const capture = await startCapture('net 127.9.0.0/24');
   const asked = [await askEverything(DISK, false), await askEverything(STRANGER, false), await askEverything(RUN, true)];
-  // The server answers in order of arrival; what it answers to this comes after all that it says at once.
+  for (const client of asked[0]!.clients) await client.next();
+  // Silence ends with nothing that could be waited for: this came after all that should be met with it, and is answered.
   const last = await BareClient.open(boot.tftpPort, { own: '127.9.0.3' });
   await last.ask(`${DISK.mac}/last`);
   await last.next();
@@ -88,7 +89,8 @@ test('boot disk is not one byte of a boot file, silence is not one UDP packet; w
   const total = (some: readonly Captured[], protocol: 'udp' | 'tcp'): number => some.filter((packet) => packet.protocol === protocol).reduce((sum, packet) => sum + fileBytes(packet), 0);
   // The capture sees what it should: the iPXE program over TFTP and HTTP, kernel, initrd and UKI.
   expect(total(to(RUN.address), 'udp')).toBeGreaterThanOrEqual(20_000);
-  expect(total(to(RUN.address), 'tcp')).toBe(2 * 20_000 + 2 * (50_000 + 50_000 + 30_000));
+  // No less: of a segment that TCP sent again it sees both.
+  expect(total(to(RUN.address), 'tcp')).toBeGreaterThanOrEqual(2 * 20_000 + 2 * (50_000 + 50_000 + 30_000));
   expect(asked[2]!.answers[0]!.body.toString()).toContain('kernel ');
 
   const disk = to(DISK.address);

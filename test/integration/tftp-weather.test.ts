@@ -50,8 +50,8 @@ test.each(MATRIX)('at %d each, blksize %i, windowsize %i (seed %i)', async (rate
 
 /** Debian's clients: what each can ask for. Neither asks for windows. */
 const DEBIAN: readonly [string, string, (port: number, out: string) => [string, string[]]][] = [
-  ['curl', 'blksize 512', (port, out) => ['curl', ['-sS', '--max-time', '60', '--tftp-blksize', '512', '-o', out, `tftp://127.0.0.1:${port}/small`]]],
-  ['curl', 'blksize 1468', (port, out) => ['curl', ['-sS', '--max-time', '60', '--tftp-blksize', '1468', '-o', out, `tftp://127.0.0.1:${port}/small`]]],
+  ['curl', 'blksize 512', (port, out) => ['curl', ['-sS', '--max-time', '200', '--tftp-blksize', '512', '-o', out, `tftp://127.0.0.1:${port}/small`]]],
+  ['curl', 'blksize 1468', (port, out) => ['curl', ['-sS', '--max-time', '200', '--tftp-blksize', '1468', '-o', out, `tftp://127.0.0.1:${port}/small`]]],
   ['tftp-hpa', 'blksize 512', (port, out) => ['tftp', ['-4', '-m', 'octet', '127.0.0.1', String(port), '-c', 'get', 'small', out]]],
 ];
 test.each(DEBIAN)('%s (%s) at 0.02 each', async (name, _, command) => {
@@ -59,7 +59,7 @@ test.each(DEBIAN)('%s (%s) at 0.02 each', async (name, _, command) => {
   const out = join(folder.root, '..', `fetched-${name}`);
   try {
     const [program, args] = command(relay.port, out);
-    await run(program, args, { timeout: 60_000 }).catch((error: NodeJS.ErrnoException) => {
+    await run(program, args, { timeout: 200_000 }).catch((error: NodeJS.ErrnoException) => {
       throw error.code === 'ENOENT' ? new Error(`${program} is missing: install the Debian package ${name}`) : error;
     });
     expect((await readFile(out)).equals(FILES['small']!)).toBe(true);

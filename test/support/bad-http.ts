@@ -17,7 +17,7 @@ export interface BadRequest {
   readonly body?: Buffer | string;
 }
 
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 120_000;
 
 /** @returns the answer; null when the connection ended without one, as it may while more is being sent than is read */
 export function send(base: string, { method, path, headers, body }: BadRequest): Promise<Answer | null> {

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { freePort } from '../../src/main/temporal-server.js';
 import { createStore, openDatabase, type Store } from '../../src/store/index.js';
 import type { UnknownMacPolicy } from '../../src/contracts/boot.js';
+import { reservePorts } from './ports.js';
 import { deviceOf } from './store-bench.js';
 import { until } from './until.js';
 
@@ -53,7 +53,7 @@ export async function startBootProcess(options: BootProcessOptions = {}): Promis
     await options.store(store);
     await store.close();
   }
-  const [tftpPort, httpPort, syslogPort] = [await freePort(), await freePort(), await freePort()];
+  const [tftpPort, httpPort, syslogPort] = (await reservePorts(3)) as [number, number, number];
   const env = {
     PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', METALFLOW_DATA_DIR: dir, METALFLOW_UNKNOWN_MAC: options.unknownMac ?? 'disk', METALFLOW_LOG_LEVEL: 'warn',
     METALFLOW_TFTP_PORT: String(tftpPort), METALFLOW_BOOT_HTTP_PORT: String(httpPort), METALFLOW_SYSLOG_PORT: String(syslogPort), ...options.env,
@@ -61,12 +61,12 @@ export async function startBootProcess(options: BootProcessOptions = {}): Promis
   const child = spawn(process.execPath, ['--enable-source-maps', join(process.cwd(), 'dist', 'bin.js'), 'boot'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let log = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-100_000)));
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
   const httpUrl = `http://127.0.0.1:${httpPort}`;
   const stop = async (): Promise<void> => {
     if (isRunning()) child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), 15_000);
+    const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
     await exited.finally(() => clearTimeout(timer));
     await rm(dir, { recursive: true, force: true });
   };

@@ -27,7 +27,7 @@ export interface Heard {
   readonly acknowledged: Offered | null;
 }
 
-const TRIES = 5;
+const TRIES = 10;
 const TRY_MS = 2000;
 
 async function ask({ from, asks, offers: usual, bootServer }: Questions): Promise<Heard[]> {
@@ -47,8 +47,11 @@ async function ask({ from, asks, offers: usual, bootServer }: Questions): Promis
     if (bootServer) {
       const given = of(xid, MESSAGE.offer).find(({ address }) => address !== NO_ADDRESS)?.address ?? NO_ADDRESS;
       // The station speaks from its own address: a client has the one it was given by then, which the packet says.
-      await client.send(sent(clientPacket(name, mac, { xid, ciaddr: given, broadcast: false, options: { [OPTION.messageType]: Buffer.of(MESSAGE.request), [OPTION.serverId]: addressBytes(bootServer) } })), { address: bootServer, port: 4011 });
-      await client.next(ours(MESSAGE.ack), TRY_MS).catch(() => null);
+      const request = sent(clientPacket(name, mac, { xid, ciaddr: given, broadcast: false, options: { [OPTION.messageType]: Buffer.of(MESSAGE.request), [OPTION.serverId]: addressBytes(bootServer) } }));
+      for (let tries = 0; tries < TRIES && of(xid, MESSAGE.ack).length === 0; tries++) {
+        await client.send(request, { address: bootServer, port: 4011 });
+        await client.next(ours(MESSAGE.ack), TRY_MS).catch(() => null);
+      }
     }
     heard.push({ name, mac, xid });
   }

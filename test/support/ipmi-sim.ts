@@ -3,14 +3,15 @@
  * `get` and `set` of `power` and `boot`, keeps both in files. Written for each test into a folder of its own.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createSocket } from 'node:dgram';
 import { existsSync } from 'node:fs';
-import { appendFile, chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createIpmiBmc, type IpmiDeps } from '../../src/bmc/ipmi/client.js';
 import type { Bmc } from '../../src/contracts/bmc.js';
 import { silentLogger } from '../../src/telemetry/log.js';
+import { reservePort } from './ports.js';
+import { until } from './until.js';
 
 export const MACHINE_UUID = '4c4c4544-0039-3010-8048-b7c04f4d4b32';
 /** As most BMCs send it: SMBIOS order. */
@@ -30,8 +31,8 @@ export interface IpmiSim {
   told(): Promise<string[]>;
   /** A person presses the button. */
   press(power: 'on' | 'off'): Promise<void>;
-  /** Each call of the chassis script takes so long from now on; or it fails. */
-  wrong(how: { slowSeconds: number } | 'fails' | 'nothing'): Promise<void>;
+  /** From now on: no call of the chassis script ends before this is taken back; or each fails. */
+  wrong(how: 'busy' | 'fails' | 'nothing'): Promise<void>;
   /** Boot parameter 5 as ipmitool reads it back. */
   bootFlags(): Promise<string>;
   open(options?: Partial<Omit<IpmiDeps, 'address'>> & { username?: string; password?: string; systemUuid?: string }): Bmc;
@@ -41,7 +42,7 @@ export interface IpmiSim {
 const SCRIPT = `#!/bin/sh
 # ipmi_sim: <mc> get|set <name> [value] …
 D=$(dirname "$0")
-[ -s "$D/slow" ] && sleep "$(cat "$D/slow")"
+while [ -e "$D/busy" ]; do sleep 0.1; done
 [ -e "$D/fails" ] && { echo 'the fuse blew' >&2; exit 1; }
 shift
 verb=$1; shift
@@ -51,19 +52,10 @@ set) while [ $# -ge 2 ]; do printf '%s' "$2" > "$D/$1"; echo "set $1 $2" >> "$D/
 esac
 `;
 
-/** The simulator takes a number only: a port that is free now, asked again when another took it meanwhile. */
-const freeUdpPort = (): Promise<number> => new Promise((resolve, reject) => {
-  const socket = createSocket('udp4').on('error', reject);
-  socket.bind(0, '127.0.0.1', () => {
-    const { port } = socket.address();
-    socket.close(() => resolve(port));
-  });
-});
-
 export async function startIpmiSim(): Promise<IpmiSim> {
   requireIpmiTools();
   const folder = await mkdtemp(join(tmpdir(), 'metalflow-ipmi-'));
-  const port = await freeUdpPort();
+  const port = await reservePort();
   await mkdir(join(folder, 'state'));
   await writeFile(join(folder, 'power'), '0');
   await writeFile(join(folder, 'boot'), 'default');
@@ -86,9 +78,8 @@ export async function startIpmiSim(): Promise<IpmiSim> {
     told: async () => (await readFile(join(folder, 'told'), 'utf8')).split('\n').filter(Boolean),
     press: (power) => writeFile(join(folder, 'power'), power === 'on' ? '1' : '0'),
     async wrong(how) {
-      await writeFile(join(folder, 'slow'), typeof how === 'object' ? String(how.slowSeconds) : '');
-      await rm(join(folder, 'fails'), { force: true });
-      if (how === 'fails') await appendFile(join(folder, 'fails'), '');
+      for (const one of ['busy', 'fails']) await rm(join(folder, one), { force: true });
+      if (how !== 'nothing') await writeFile(join(folder, how), '');
     },
     bootFlags: () => new Promise((resolve) => {
       const tool = spawn('/usr/bin/ipmitool', ['-I', 'lanplus', '-H', '127.0.0.1', '-p', String(port), '-U', 'admin', '-E', '-C', '3', 'chassis', 'bootparam', 'get', '5'], { env: { IPMI_PASSWORD: PASSWORD } });
@@ -102,6 +93,8 @@ export async function startIpmiSim(): Promise<IpmiSim> {
       return bmc;
     },
     async close() {
+      // A script that waits would outlive its simulator.
+      await sim.wrong('nothing');
       await Promise.all(opened.map((bmc) => bmc.close()));
       simulator.kill('SIGKILL');
       await ended;
@@ -109,11 +102,8 @@ export async function startIpmiSim(): Promise<IpmiSim> {
     },
   };
   // It is up when it answers.
-  for (let tries = 0; ; tries += 1) {
-    if ((await sim.bootFlags()).includes('Boot parameter')) return sim;
-    if (tries === 5 || simulator.exitCode !== null) {
-      await sim.close();
-      throw new Error('ipmi_sim does not answer');
-    }
-  }
+  const isUp = await until('ipmi_sim answers', async () => simulator.exitCode !== null || (await sim.bootFlags()).includes('Boot parameter'), 120).then(() => simulator.exitCode === null, () => false);
+  if (isUp) return sim;
+  await sim.close();
+  throw new Error('ipmi_sim does not answer');
 }

@@ -26,7 +26,7 @@ export async function startSimulateAmt(...words: string[]): Promise<SimulateAmtP
   const child = spawn(process.execPath, [join(__dirname, '..', '..', 'dist', 'bin.js'), 'simulate', 'amt', '--port-base', '0', '--control-port', '0', '--json', ...words], { env: { PATH: process.env['PATH'] ?? '' }, stdio: ['ignore', 'pipe', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString()).slice(-4000)));
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const endpoints: SimulatedEndpoint[] = [];
   const control = await new Promise<string>((resolve, reject) => {
     let url = '';
@@ -44,7 +44,7 @@ export async function startSimulateAmt(...words: string[]): Promise<SimulateAmtP
     control,
     async stop() {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+      const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
       return exited.finally(() => clearTimeout(timer));
     },
   };

@@ -5,10 +5,10 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { reservePort } from './ports.js';
 import { until } from './until.js';
 
 const run = promisify(execFile);
@@ -19,9 +19,9 @@ const PACKAGE = 'sushy-tools==2.2.0';
 
 /** Some minutes the first time. */
 export async function installSushy(): Promise<void> {
-  if (!existsSync(PYTHON)) await run('python3', ['-m', 'venv', VENV], { timeout: 60_000 });
+  if (!existsSync(PYTHON)) await run('python3', ['-m', 'venv', VENV], { timeout: 240_000 });
   const installed = await run(PYTHON, ['-c', 'import sushy_tools, bcrypt']).then(() => true, () => false);
-  if (!installed) await run(PYTHON, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', PACKAGE, 'bcrypt'], { timeout: 170_000 });
+  if (!installed) await run(PYTHON, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', PACKAGE, 'bcrypt'], { timeout: 280_000 });
 }
 
 export interface SushyEmulator {
@@ -37,18 +37,11 @@ export interface SushyOptions {
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
 }
 
-const freePort = (): Promise<number> => new Promise((resolve) => {
-  const server = createServer().listen(0, '127.0.0.1', () => {
-    const { port } = server.address() as AddressInfo;
-    server.close(() => resolve(port));
-  });
-});
-
 const accepts = (port: number): Promise<boolean> => fetch(`http://127.0.0.1:${port}/redfish/v1/`).then(() => true, (error: { cause?: { code?: string } }) => error.cause?.code !== 'ECONNREFUSED');
 
 export async function startSushy({ systems, credentials, tls }: SushyOptions): Promise<SushyEmulator> {
   const folder = await mkdtemp(join(tmpdir(), 'metalflow-sushy-'));
-  const port = await freePort();
+  const port = await reservePort();
   const settings: Record<string, unknown> = {
     LISTEN_IP: '127.0.0.1', LISTEN_PORT: port, FAKE_DRIVER: true, STATE_DIR: folder, FEATURE_SET: 'full',
     FAKE_SYSTEMS: systems.map(({ uuid, name }) => ({ uuid, name, power_state: 'Off', nics: [{ mac: '52:54:00:12:34:56', ip: '127.0.0.2' }] })),

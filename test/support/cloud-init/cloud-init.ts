@@ -46,7 +46,7 @@ export async function cloudInit(request: CloudInitRequest): Promise<{ found: Clo
   const folder = request.folder ?? (await mkdtemp(join(tmpdir(), 'metalflow-cloud-init-')));
   try {
     const { stdout, stderr } = await run(PYTHON, [join(__dirname, 'datasource.py'), JSON.stringify({ ...request, folder })], {
-      timeout: 60_000, env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', no_proxy: '*', PYTHONDONTWRITEBYTECODE: '1', LC_ALL: 'C.UTF-8' }, maxBuffer: 16 * 1024 * 1024,
+      timeout: 240_000, env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', no_proxy: '*', PYTHONDONTWRITEBYTECODE: '1', LC_ALL: 'C.UTF-8' }, maxBuffer: 16 * 1024 * 1024,
     });
     const said = JSON.parse(stdout) as { found: false } | (Omit<CloudInitFound, 'userData' | 'vendorData'> & { userData: string | null; vendorData: string | null });
     const bytes = (text: string | null): Buffer => Buffer.from(text ?? '', 'base64');

@@ -13,14 +13,15 @@ export function startRole(role: 'worker' | 'boot' | 'agentapi' | 'operatorapi', 
   const child = spawn(process.execPath, ['--enable-source-maps', join(process.cwd(), 'dist', 'bin.js'), role], { env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let log = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-100_000)));
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  // Not `exit`: what it said last may still be on its way then.
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   return {
     pid: child.pid!,
     exited,
     log: () => log,
     async stop() {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+      const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
       return exited.finally(() => clearTimeout(timer));
     },
   };
