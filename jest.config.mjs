@@ -23,7 +23,7 @@ export default {
     project('bench', ['bench']),
   ],
   // Ends what would never end; how fast anything is, is for the benches. Jest takes it from here alone, not from a project.
-  testTimeout: 300_000,
+  testTimeout: 900_000,
   maxWorkers: 2,
   workerIdleMemoryLimit: '1500MB',
 };

@@ -2,6 +2,7 @@
 import { lifecycleId, runWorkflowId, SIGNALS, WORKFLOW_QUEUE, WORKFLOWS } from '../../src/contracts/messages.js';
 import type { Db } from '../../src/store/index.js';
 import { handsOn, type Hands } from '../support/world/hands.js';
+import { lengthAtRest } from '../support/world/histories.js';
 import { breachesOfOnce } from '../support/world/once.js';
 import { startTestTemporal, type TestTemporal } from '../support/world/temporal.js';
 import { createWorld, type World } from '../support/world/world.js';
@@ -61,7 +62,7 @@ test('12,000 signals while a run is open: short histories, no signal lost, and t
   expect((await world.lifecycleView(node)).openRun?.run).toBe(1);
   await node.machine.amt.setFaults({ otherUuid: null });
   expect(await world.api('POST', `/api/v1/nodes/${node.deviceId}/resume`, {})).toMatchObject({ status: 200 });
-  await world.untilState(node, 'active', 90);
+  await world.untilState(node, 'active');
   expect((await world.run(node, 1)).end).toBe('done');
   expect(await breachesOfOnce(db, node)).toEqual([]);
   const histories = await historiesOf(id);
@@ -80,6 +81,7 @@ test('12,000 webhooks that say nothing new are dropped at the edge', async () =>
     return response.status === 202 ? ((await response.json()) as { taken: string }).taken : String(response.status);
   };
   await world.until('the lifecycle has looked', async () => (await world.lifecycleView(node)).state === 'active');
+  await lengthAtRest(world, lifecycleId(node.deviceId));
   const before = await historiesOf(lifecycleId(node.deviceId));
   const answers = new Map<string, number>();
   for (let sent = 0; sent < 12_000; sent += 50) {

@@ -5,13 +5,15 @@ import { startTestTemporal, type TestTemporal } from '../support/world/temporal.
 import { createWorld, type World } from '../support/world/world.js';
 
 /** Of the agent; short, so that a house can be away for longer. */
-const SILENCE = 4;
+const SILENCE = 12;
+/** A disk of 20 MiB takes more than a minute, and its agent has news every four seconds. */
+const SLOW = 250_000;
 
 let temporal: TestTemporal;
 let world: World;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-  world = await createWorld(temporal, { limits: { ...CRASH_WORLD.limits, awaitingAttestation: 12, agentSilence: SILENCE } });
+  world = await createWorld(temporal, CRASH_WORLD);
 });
 afterAll(async () => {
   await world?.close();
@@ -53,8 +55,9 @@ test.each(['deliver-signal-lifecycle:after-effect', 'adoptIntakeAttempt:before',
 test('a boot script that died with the house is booted again, from power off, and the run ends as it would have', async () => {
   const life = await beginLife(world);
   const before = countBefore(life);
-  await dieAndGoOn(life, 'provision', { at: 'boot-seen-before-answer' });
-  await expectRunDoneOnce(life, 'provision', before, { at: 'boot-seen-before-answer', mayBootAgain: 'the script was lost with the house' });
+  const row = { at: 'boot-seen-before-answer', mayBootAgain: 'the script was lost with the house', limits: { awaitingAttestation: 20 } };
+  await dieAndGoOn(life, 'provision', row);
+  await expectRunDoneOnce(life, 'provision', before, row);
 });
 
 test('a retired node that is declared again becomes active though the house dies while it is taken up', async () => {
@@ -77,11 +80,15 @@ test('a wipe goes on while the house is away for longer than an agent may be sil
   await dieAndGoOn(life, 'provision', null);
   await untilState(life, 'active');
   const before = countBefore(life);
-  node.machine.node.setBehaviours({ slowBytesPerSecond: 4 * 1024 * 1024 });
+  node.machine.node.setBehaviours({ slowBytesPerSecond: SLOW });
+  world.limit({ agentSilence: SILENCE });
   await startAndDie(world, 'order-progress-before-commit', () => world.ask(node, 'retire'));
-  const { last_sign_at: lastSign } = await db.selectFrom('agent_order').select('last_sign_at').where('device_id', '=', node.deviceId).where('run', '=', 2).executeTakeFirstOrThrow();
-  await world.until('the silence to have lasted', () => Date.now() - Date.parse(lastSign!) > SILENCE * 1000 + 500);
+  const lastSign = async () => Date.parse((await db.selectFrom('agent_order').select('last_sign_at').where('device_id', '=', node.deviceId).where('run', '=', 2).executeTakeFirstOrThrow()).last_sign_at!);
+  const lastHeard = await lastSign();
+  await world.until('the silence to have lasted', () => Date.now() - lastHeard > SILENCE * 1000 + 500);
   await world.start();
+  await world.until('the agent to be heard again, at the same work', async () => (await lastSign()) > lastHeard);
+  node.machine.node.setBehaviours({ slowBytesPerSecond: undefined });
   await expectRunDoneOnce(life, 'retire', before, null);
   const holds = await db.selectFrom('journal').select('text').where('device_id', '=', node.deviceId).where('kind', '=', 'hold').execute();
   expect(holds).toEqual([]);

@@ -32,4 +32,4 @@ const LIVES: readonly (readonly [string, string, CrashRow | null, CrashRow | nul
 
 test.concurrent.each(LIVES)('a node becomes active though the house dies at %s, and is retired though it dies at %s', async (_first, _second, provision, retire) => {
   await lanes.take((world) => expectLifeDoneOnce(world, provision, retire));
-}, 400_000);
+});

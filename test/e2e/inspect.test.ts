@@ -1,6 +1,7 @@
 /** What Temporal's own pages and lists say of nodes and runs, on the real server. */
 import { lifecycleId, runWorkflowId } from '../../src/contracts/messages.js';
 import { wordsOf } from '../support/secret-scan.js';
+import { lengthAtRest } from '../support/world/histories.js';
 import { startTestTemporal, type TestTemporal } from '../support/world/temporal.js';
 import { createWorld, type World, type WorldNode } from '../support/world/world.js';
 
@@ -11,17 +12,18 @@ let held: WorldNode;
 let acting: WorldNode;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-  world = await createWorld(temporal);
+  world = await createWorld(temporal, { limits: { poweringOff: 2, settling: 1 } });
   await world.start();
   [active, held, acting] = [await world.addNode({ name: 'rack1-active' }), await world.addNode({ name: 'rack1-held' }), await world.addNode({ name: 'rack2-acting', payload: 'nixos-image' })];
   await held.machine.amt.setPower('on');
   await held.machine.amt.setFaults({ neverOff: true });
-  // Slow enough to act for as long as the tests look, and never silent for as long as an agent may be.
   acting.machine.node.setBehaviours({ slowBytesPerSecond: 400_000 });
   for (const node of [active, held, acting]) world.ask(node, 'provision');
   await world.untilState(active, 'active');
   await world.until('held', async () => (await world.runView(held, 1)).hold);
-  await world.until('writing its image', async () => (await world.run(acting, 1)).orders.find(({ action, state }) => action === 'write-image' && state === 'consumed'));
+  await world.until('writing its image', async () => (await world.run(acting, 1)).orders.find(({ action, state, progress }) => action === 'write-image' && state === 'consumed' && progress && progress.done > 0));
+  // From here on it is as good as standing still, and acts for as long as the tests look.
+  acting.machine.node.setBehaviours({ slowBytesPerSecond: 100 });
 });
 afterAll(async () => {
   await world?.close();
@@ -32,6 +34,12 @@ const handle = (workflowId: string) => world.temporal.client.workflow.getHandle(
 const runOf = (node: WorldNode) => runWorkflowId(node.deviceId, 1);
 const described = (workflowId: string) => world.temporal.connection.workflowService.describeWorkflowExecution({ namespace: world.namespace, execution: { workflowId } });
 const currentDetails = async (workflowId: string): Promise<string> => (await handle(workflowId).query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
+
+/** A page is written when the workflow next waits. */
+const untilPage = (workflowId: string, says: RegExp): Promise<string> => world.until(`the page of ${workflowId} says ${String(says)}`, async () => {
+  const page = await currentDetails(workflowId);
+  return says.test(page) && page;
+});
 
 /** Lists are written a moment after the fact. */
 const listed = (query: string, expected: string[]) => world.until(`${query} lists ${expected.join(', ')}`, async () => {
@@ -76,7 +84,7 @@ test('the steps of a run read as its story', async () => {
 });
 
 test('the page of a held run says the state, since when, what it waits for and what to do', async () => {
-  const page = await currentDetails(runOf(held));
+  const page = await untilPage(runOf(held), /waits for:\*\* a person/);
   expect(page).toMatch(/^### provision of rack1-held, run 1$/m);
   expect(page).toMatch(/^\*\*held\*\* in powering-off since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: `bmc_still_on` asked off, still reads on$/m);
   expect(page).toMatch(/^\*\*waits for:\*\* a person$/m);
@@ -84,14 +92,14 @@ test('the page of a held run says the state, since when, what it waits for and w
 });
 
 test('the page of a run lists its orders and what is pinned', async () => {
-  const page = await currentDetails(runOf(active));
+  const page = await untilPage(runOf(active), /write-image: succeeded/);
   expect(page).toMatch(new RegExp(`^\\*\\*power:\\*\\* on · \\*\\*boot attempt:\\*\\* 1 .* · \\*\\*disk:\\*\\* ${active.serial} · \\*\\*proof:\\*\\* unproven$`, 'm'));
   expect(page).toMatch(/^- write-image: succeeded$/m);
 });
 
 test('the page of a lifecycle says the same of its node, and points to the open run', async () => {
-  expect(await currentDetails(lifecycleId(active.deviceId))).toMatch(/^### rack1-active \(NetBox device \d+\)\n\*\*active\*\* since .* UTC: the installed system has shown itself\n\n\*\*waits for:\*\* .*reprovision.*\n\*\*to do:\*\* nothing$/m);
-  const page = await currentDetails(lifecycleId(held.deviceId));
+  expect(await untilPage(lifecycleId(active.deviceId), /to do:\*\* nothing/)).toMatch(/^### rack1-active \(NetBox device \d+\)\n\*\*active\*\* since .* UTC: the installed system has shown itself\n\n\*\*waits for:\*\* .*reprovision.*\n\*\*to do:\*\* nothing$/m);
+  const page = await untilPage(lifecycleId(held.deviceId), /see the open run/);
   expect(page).toContain('**to do:** see the open run');
   expect(page).toContain(runOf(held));
 });
@@ -103,7 +111,7 @@ test('the heartbeat of a pending order shows how far it is', async () => {
     const details = pending?.heartbeatDetails?.payloads?.[0];
     const seen = details && (JSON.parse(wordsOf(details.data)) as { state: string; progress?: string; done?: number });
     return seen?.progress !== undefined && seen.done! > 0 ? seen : null;
-  }, 60);
+  });
   expect(progress).toMatchObject({ state: 'consumed', progress: expect.stringMatching(/^\d+ %$/), unit: 'bytes' });
 });
 
@@ -112,13 +120,12 @@ test('a run that has ended shows nothing as pending', async () => {
 });
 
 test('an idle lifecycle grows no history while NetBox is looked at again and again', async () => {
-  const length = async () => Number((await described(lifecycleId(active.deviceId))).workflowExecutionInfo!.historyLength);
   const looks = async () => {
     let count = 0;
     for await (const { status } of world.temporal.client.workflow.list({ query: `WorkflowType = 'netboxReconcile'` })) if (status.name === 'COMPLETED') count++;
     return count;
   };
-  const [before, seen] = [await length(), await looks()];
+  const [before, seen] = [await lengthAtRest(world, lifecycleId(active.deviceId)), await looks()];
   await world.until('three more looks at NetBox', async () => (await looks()) >= seen + 3);
-  expect(await length()).toBe(before);
+  expect(await lengthAtRest(world, lifecycleId(active.deviceId))).toBe(before);
 });

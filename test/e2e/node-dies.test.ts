@@ -1,7 +1,7 @@
 /** Nodes that die in the middle of something, never boot, or are not who they say: nothing is done twice in silence. */
 import { BOOT_ATTEMPTS } from '../../src/domain/limits.js';
 import { startAgentProxy, type AgentProxy } from '../support/world/agent-proxy.js';
-import { begun, journal, netboxJournal, orders, powerCommands, refused, say, untilHeld, untilRunEnds } from '../support/world/looks.js';
+import { begun, journal, netboxJournal, orders, powerCommands, refused, say, untilHeld, untilPhase, untilRunEnds } from '../support/world/looks.js';
 import { startTestTemporal, type TestTemporal } from '../support/world/temporal.js';
 import { createWorld, type World, type WorldNode } from '../support/world/world.js';
 
@@ -13,7 +13,7 @@ let world: World;
 beforeAll(async () => {
   temporal = await startTestTemporal();
   proxy = await startAgentProxy();
-  world = await createWorld(temporal, { env: proxy.env, limits: { agentSilence: 3, awaitingBoot: 6 } });
+  world = await createWorld(temporal, { env: proxy.env, limits: { agentSilence: 6, activityTry: 10 } });
   await world.start();
 });
 afterAll(async () => {
@@ -160,7 +160,27 @@ test('a node that took its reboot and died is not active; seen at last, it is (G
   expect(begun(node, 'write-image')).toHaveLength(1);
 });
 
+test('a stranger with the MAC of the node and another UUID is refused, and the run goes on with the right one', async () => {
+  const node = await world.addNode();
+  node.machine.node.setBehaviours({ wrongUuid: '4c4c4544-ffff-4000-8000-0000000000ff' });
+  world.ask(node, 'provision');
+  await world.until('the stranger refused', async () => {
+    const { body } = await world.api('GET', `/api/v1/nodes/${node.deviceId}/evidence`);
+    return (body['evidence'] as { accepted: boolean }[]).some(({ accepted }) => !accepted);
+  });
+  await untilPhase(world, node, 'awaiting-attestation');
+  expect(await orders(world, node)).toEqual([]);
+  node.machine.node.setBehaviours({ wrongUuid: undefined });
+  await node.machine.node.reset('network');
+  await world.untilState(node, 'active');
+  expect((await world.run(node, 1)).end).toBe('done');
+});
+
 test('a node that never netboots is tried three times, each from power off, and fails as boot_not_seen', async () => {
+  // For this test alone: no other node may be taken for one that does not boot.
+  await world.house.stop();
+  world.limit({ awaitingBoot: 8 });
+  await world.start();
   const node = await world.addNode();
   node.machine.node.setBehaviours({ neverBootsNetwork: true });
   world.ask(node, 'provision');
@@ -171,20 +191,4 @@ test('a node that never netboots is tried three times, each from power off, and 
   node.machine.node.setBehaviours({ neverBootsNetwork: undefined });
   await say(world, node, 'retry');
   await world.untilState(node, 'active');
-});
-
-test('a stranger with the MAC of the node and another UUID is refused, and the run goes on with the right one', async () => {
-  const node = await world.addNode();
-  node.machine.node.setBehaviours({ wrongUuid: '4c4c4544-ffff-4000-8000-0000000000ff' });
-  world.ask(node, 'provision');
-  await world.until('the stranger refused', async () => {
-    const { body } = await world.api('GET', `/api/v1/nodes/${node.deviceId}/evidence`);
-    return (body['evidence'] as { accepted: boolean }[]).some(({ accepted }) => !accepted);
-  });
-  expect(await orders(world, node)).toEqual([]);
-  expect((await world.node(node)).phase).toBe('awaiting-attestation');
-  node.machine.node.setBehaviours({ wrongUuid: undefined });
-  await node.machine.node.reset('network');
-  await world.untilState(node, 'active');
-  expect((await world.run(node, 1)).end).toBe('done');
 });

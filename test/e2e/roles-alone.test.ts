@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import SqliteFile from 'libsql';
 import { Agent, request } from 'undici';
-import { freePort } from '../../src/main/temporal-server.js';
 import { CA_FILE } from '../support/certificates.js';
+import { reservePort, reservePorts } from '../support/ports.js';
 import { fetchWithPackage } from '../support/tftp-client.js';
 import type { HouseProcess } from '../support/world/house.js';
 import { startRole, type RoleProcess } from '../support/world/role.js';
@@ -31,7 +31,7 @@ test('four roles, each a process, take a node to active and retire it', async ()
     world.house = { addresses: { operator }, kill: async () => undefined } as unknown as HouseProcess;
     for (const role of ROLES) running.push(startRole(role, world.env));
     world.netbox.webhook = { url: `${operator}/webhooks/netbox`, secret: world.secrets.webhookSecret };
-    const ready = (what: string, look: () => Promise<boolean>): Promise<boolean> => until(`${what} is ready`, look).catch((error: Error) => {
+    const ready = (what: string, look: () => Promise<boolean>): Promise<boolean> => until(`${what} is ready`, look, 150).catch((error: Error) => {
       throw new Error(`${error.message}:\n${running.map((role) => role.log().slice(-1500)).join('\n---\n')}`);
     });
     await ready('operatorapi', () => isReady(operator));
@@ -57,7 +57,7 @@ test("boot alone serves Debian's iPXE programs by plain and by per-MAC path wher
   const program = readFileSync(join(IPXE, 'ipxe.efi'));
   for (const [policy, served] of [['menu', true], ['disk', false]] as const) {
     const dir = mkdtempSync(join(tmpdir(), 'metalflow-boot-'));
-    const [tftp, http, metrics] = [await freePort(), await freePort(), await freePort()];
+    const [tftp, http, metrics] = (await reservePorts(3)) as [number, number, number];
     const boot = startRole('boot', { METALFLOW_DATA_DIR: dir, METALFLOW_METRICS_PORT: String(metrics), METALFLOW_TFTP_ROOT: `${dir}/none:${IPXE}`, METALFLOW_UNKNOWN_MAC: policy, METALFLOW_TFTP_PORT: String(tftp), METALFLOW_BOOT_HTTP_PORT: String(http), METALFLOW_SYSLOG_PORT: '0' });
     try {
       await until('boot is ready', () => isReady(`http://127.0.0.1:${http}`));
@@ -84,11 +84,11 @@ async function bootAlone(more: Readonly<Record<string, string>> = {}) {
   mkdirSync(join(dir, 'assets', 'images'), { recursive: true });
   writeFileSync(join(dir, 'assets', 'vmlinuz-x86_64'), 'a kernel');
   writeFileSync(join(dir, 'assets', 'images', 'node.raw'), 'an image');
-  const [tftp, http] = [await freePort(), await freePort()];
+  const [tftp, http] = (await reservePorts(2)) as [number, number];
   const env = { METALFLOW_DATA_DIR: dir, METALFLOW_TFTP_ROOT: IPXE, METALFLOW_TFTP_PORT: String(tftp), METALFLOW_BOOT_HTTP_PORT: String(http), METALFLOW_SYSLOG_PORT: '0', ...more };
   const base = `http://127.0.0.1:${http}`;
   const ask = async (path: string) => {
-    const answer = await fetch(`${base}${path}`, { signal: AbortSignal.timeout(10_000) });
+    const answer = await fetch(`${base}${path}`, { signal: AbortSignal.timeout(60_000) });
     return { status: answer.status, text: await answer.text() };
   };
   return { dir, base, tftp, http, env, ask, remove: () => rmSync(dir, { recursive: true, force: true }) };
@@ -99,7 +99,7 @@ const untilAnswers = (ask: () => Promise<unknown>, role: RoleProcess): Promise<b
 const SCRIPT = '/ipxe/script/02:00:00:00:00:99/auto.ipxe';
 
 test.each([
-  ['is away', async () => ({ METALFLOW_DATABASE_URL: `postgres://u:p@127.0.0.1:${await freePort()}/metalflow` }), async () => undefined],
+  ['is away', async () => ({ METALFLOW_DATABASE_URL: `postgres://u:p@127.0.0.1:${await reservePort()}/metalflow` }), async () => undefined],
   ['is locked by somebody', async () => ({}), async (dir: string) => lockStore(join(dir, 'metalflow.db'))],
 ] as const)('boot alone starts while its store %s: nodes boot their disks, nothing bootable is given out, class images are served, and its health says why', async (_, env, arrange) => {
   // The policy that lets unknown MACs in counts for MACs that a store does not know, not for a store that does not say.
@@ -147,9 +147,10 @@ function lockStore(file: string): { release(): void } {
 
 test('boot alone serves scripts and images over TLS as well, and a pair of files that do not belong together stops it before it opens a port', async () => {
   const world = await bootAlone();
-  const https = await freePort();
+  const https = await reservePort();
   const tls = { METALFLOW_BOOT_HTTPS_PORT: String(https), METALFLOW_BOOT_TLS_CERT: join(CERTIFICATES, 'amt.pem') };
   const wrong = startRole('boot', { ...world.env, ...tls, METALFLOW_BOOT_TLS_KEY: join(CERTIFICATES, 'self-signed.key') });
+  await wrong.exited;
   const boot = startRole('boot', { ...world.env, ...tls, METALFLOW_BOOT_TLS_KEY: join(CERTIFICATES, 'amt.key') });
   const dispatcher = new Agent({ connect: { ca: readFileSync(CA_FILE), checkServerIdentity: () => undefined } });
   try {

@@ -4,10 +4,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lifecycleId, runWorkflowId } from '../../src/contracts/messages.js';
 import { hashSecret } from '../../src/store/ids.js';
-import { freePort } from '../../src/main/temporal-server.js';
+import { reservePort } from '../support/ports.js';
 import { secretsIn, wordsOf, type Secret } from '../support/secret-scan.js';
 import { startEavesdropper, type Eavesdropper } from '../support/world/eavesdropper.js';
 import { keptByTemporal } from '../support/world/histories.js';
+import { untilPhase } from '../support/world/looks.js';
 import { startTestTemporal, type TestTemporal } from '../support/world/temporal.js';
 import { createWorld, type World, type WorldNode } from '../support/world/world.js';
 
@@ -22,24 +23,29 @@ const passing = { scripts: '', temporal: '', pages: '' };
 
 beforeAll(async () => {
   temporal = await startTestTemporal();
-  const agentPort = await freePort();
+  const agentPort = await reservePort();
   ear = await startEavesdropper(agentPort);
   world = await createWorld(temporal, {
     env: { METALFLOW_AGENT_URL: ear.url, METALFLOW_AGENT_HTTP_PORT: String(agentPort) },
     // Its code travels in a URL, where logs find it most easily.
     classes: { 'cloud-init-nocloud': { phoneHome: true } },
-    limits: { awaitingAttestation: 8 },
+    limits: { awaitingAttestation: 30 },
   });
   await world.start();
   nodes = await Promise.all(PAYLOADS.map((payload) => world.addNode({ payload, name: `secret-${payload}` })));
   const stranger = await world.addNode({ name: 'secret-stranger' });
   stranger.machine.node.setBehaviours({ wrongUuid: '4c4c4544-9999-4000-8000-000000009999' });
   for (const node of [...nodes, stranger]) {
-    node.machine.node.setBehaviours({ slowBytesPerSecond: 2_000_000 });
+    node.machine.node.setBehaviours({ slowBytesPerSecond: 500_000 });
     world.ask(node, 'provision');
   }
-  await world.until('every node acting', async () => (await Promise.all(nodes.map(lookAtItsRun))).every(Boolean), 90);
-  await Promise.all(nodes.map((node) => world.untilState(node, 'active', 120)));
+  // Slow until each was looked at while its agent acts.
+  await Promise.all(nodes.map(async (node) => {
+    await untilPhase(world, node, 'acting');
+    await look(node, 1);
+    node.machine.node.setBehaviours({ slowBytesPerSecond: undefined });
+  }));
+  await Promise.all(nodes.map((node) => world.untilState(node, 'active')));
   await world.untilState(stranger, 'failed');
   world.ask(nodes[0]!, 'retire');
   await world.untilState(nodes[0]!, 'retired');
@@ -51,14 +57,7 @@ afterAll(async () => {
   await temporal?.close();
 });
 
-/** Keeps what is to be seen of a run while its agent acts. @returns whether the agent has acted, now or before */
-async function lookAtItsRun(node: WorldNode): Promise<boolean> {
-  const { phase, closedAt } = await world.run(node, 1);
-  if (phase !== 'acting') return closedAt !== null || ['disarming', 'rebooting', 'confirming'].includes(phase);
-  await look(node, 1);
-  return true;
-}
-
+/** Keeps what is to be seen of a run while it goes on. */
 async function look(node: WorldNode, run: number): Promise<void> {
   const { workflowService } = world.temporal.connection;
   passing.scripts += await (await fetch(`${world.house.addresses.bootHttp}/ipxe/script/${node.mac}/auto.ipxe`)).text();
@@ -130,7 +129,7 @@ test("the scan finds what a person's words, an agent's progress and a node's nam
   const canary = { name: 'canary', value: 'Zq7-canary-of-the-scan-x9' };
   const node = await world.addNode({ name: canary.value });
   nodes.push(node);
-  node.machine.node.setBehaviours({ slowBytesPerSecond: 400_000 });
+  node.machine.node.setBehaviours({ slowBytesPerSecond: 200_000 });
   world.ask(node, 'provision');
   const order = await world.until('an order taken', async () => (await world.run(node, 1)).orders.find(({ state, action }) => state === 'consumed' && action === 'write-image'));
   await world.api('POST', `/api/v1/nodes/${node.deviceId}/hold`, { reason: canary.value });
@@ -139,7 +138,7 @@ test("the scan finds what a person's words, an agent's progress and a node's nam
     await fetch(`${ear.url}/v1/orders/${order.orderId}/progress`, { method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: JSON.stringify({ done: 1, total: 2, unit: 'bytes', note: canary.value }) });
     await look(node, 1);
     return secretsIn(passing.temporal.slice(passing.temporal.lastIndexOf('heartbeatDetails')), [canary]).length > 0;
-  }, 30);
+  });
   node.machine.node.setBehaviours({ slowBytesPerSecond: undefined });
   await world.until('the run held', async () => (await world.runView(node, 1)).hold);
   const found = await Promise.all(Object.entries(MEDIA).map(async ([medium, read]) => [medium, secretsIn(await read(), [canary])]));

@@ -1,7 +1,7 @@
 /** Stands between nodes and the agent plane, and remembers with which token each order was taken: for reports that come late, or twice. */
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { freePort } from '../../../src/main/temporal-server.js';
+import { reservePort } from '../ports.js';
 
 export interface AgentProxy {
   /** Settings of a house whose nodes speak through the proxy. */
@@ -18,7 +18,7 @@ export interface AgentProxy {
 const CONSUME = /^\/v1\/orders\/([^/]+)\/consume$/;
 
 export async function startAgentProxy(): Promise<AgentProxy> {
-  const port = await freePort();
+  const port = await reservePort();
   const tokens = new Map<string, string>();
   const secrets = new Map<string, { token: string; installCode: string | null }>();
   const macs = new Map<string, string>();

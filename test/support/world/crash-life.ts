@@ -7,15 +7,12 @@ import { crashMarker } from '../../../src/telemetry/crash-point.js';
 import type { Db } from '../../../src/store/index.js';
 import { runWorkflowId, type RunOutcome } from '../../../src/contracts/messages.js';
 import type { CrashRow } from './crash-rows.js';
-import type { World, WorldNode, WorldOptions } from './world.js';
+import type { World, WorldLimits, WorldNode, WorldOptions } from './world.js';
 
-/** Short where a death is waited for; long where a house that is away must not be mistaken for a fault. */
-export const CRASH_WORLD: WorldOptions = {
-  limits: {
-    activityTry: 3, workflowHandover: 1, awaitingBoot: 15, poweringOff: 3, poweringOn: 3,
-    permissionLease: 120, agentSilence: 60, awaitingAttestation: 90, settling: 60, taking: 90, arming: 90, confirmingOff: 90, confirmingSeed: 90, orderQueued: 90, rebooting: 90,
-  },
-};
+/** Short where every death is waited for: what the dead house held, or had begun. The others are long, so that a house that is away is not mistaken for a fault. */
+export const CRASH_WORLD: WorldOptions = { limits: { activityTry: 5, workflowHandover: 1, bmcLock: 10, permissionLease: 300, settling: 60 } };
+/** Limits that pass in a row, and in that one only. */
+const passing = ({ mayBootAgain, observes, limits }: CrashRow): WorldLimits => ({ ...(mayBootAgain && { awaitingBoot: 20 }), ...(observes && { poweringOff: 3, poweringOn: 3 }), ...limits });
 
 export interface Life {
   readonly world: World;
@@ -37,7 +34,7 @@ export async function startAndDie(world: World, at: string, lead: () => void | P
     if (!existsSync(marker)) throw error;
   });
   await lead();
-  await world.until(`the house to die at ${at}`, () => existsSync(marker) && !world.house?.isRunning(), 90);
+  await world.until(`the house to die at ${at}`, () => existsSync(marker) && !world.house?.isRunning());
 }
 
 /** Asks, with a death at the row's point on the way; without a row, in peace. */
@@ -47,6 +44,7 @@ export async function dieAndGoOn({ world, node }: Life, request: 'provision' | '
     return world.ask(node, request);
   }
   node.machine.node.setBehaviours({ slowBytesPerSecond: row.slow });
+  world.limit(passing(row));
   await startAndDie(world, row.at, () => world.ask(node, request));
   await world.start();
 }
@@ -83,7 +81,7 @@ export const untilState = ({ world, node, db }: Life, state: string): Promise<un
   world.until(`${node.name} ${state}`, async () => {
     const row = await db.selectFrom('device').select(['state', 'open_run']).where('device_id', '=', node.deviceId).executeTakeFirst();
     return row?.state === state && row.open_run === null;
-  }, 90);
+  });
 
 /** Waits for the run's end and holds the claim against it. */
 export async function expectRunDoneOnce(life: Life, request: 'provision' | 'retire', before: Before, row: CrashRow | null, expected: Partial<Expected> = {}): Promise<void> {

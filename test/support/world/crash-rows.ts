@@ -5,6 +5,7 @@
 import type { createLifecycleActivities } from '../../../src/activities/index.js';
 import * as activities from '../../../src/activities/index.js';
 import { CRASH_POINTS } from '../../../src/telemetry/crash-points.js';
+import type { WorldLimits } from './world.js';
 
 export interface CrashRow {
   readonly at: string;
@@ -12,6 +13,8 @@ export interface CrashRow {
   readonly mayBootAgain?: string;
   /** An intent without a command: the next try only observes, and the run writes a second intent, which is the one that is sent. */
   readonly observes?: true;
+  /** Shorter ones than the world's: one of them has to pass. */
+  readonly limits?: WorldLimits;
   /** Bytes a second of the node's disks, so that the house is back before the work is done. */
   readonly slow?: number;
 }

@@ -19,7 +19,7 @@ export interface Hands {
 
 export function handsOn(test: TestTemporal, { namespace, temporal }: Pick<World, 'namespace' | 'temporal'>): Hands {
   const workflow = async (command: string, workflowId: string, ...args: string[]): Promise<void> => {
-    await execute(test.cli, ['workflow', command, '--workflow-id', workflowId, '--address', test.server.address, '--namespace', namespace, ...args], { timeout: 20_000 });
+    await execute(test.cli, ['workflow', command, '--workflow-id', workflowId, '--address', test.server.address, '--namespace', namespace, ...args], { timeout: 120_000 });
   };
   const runIdOf = async (workflowId: string): Promise<string> => (await temporal.client.workflow.getHandle(workflowId).describe()).runId;
   return {

@@ -11,6 +11,15 @@ export interface Kept {
   readonly description: unknown;
 }
 
+/** How many events a workflow has when nothing of it is under way: all that was said to it is done, and nothing is added before more is said. */
+export async function lengthAtRest(world: World, workflowId: string): Promise<number> {
+  const { temporal, namespace } = world;
+  return world.until(`${workflowId} at rest`, async () => {
+    const { pendingWorkflowTask, pendingActivities, workflowExecutionInfo } = await temporal.connection.workflowService.describeWorkflowExecution({ namespace, execution: { workflowId } });
+    return !pendingWorkflowTask && !pendingActivities?.length && Number(workflowExecutionInfo!.historyLength);
+  });
+}
+
 /** @param query of Temporal's list filter; all workflows by default. Lists are eventually consistent: wait for what has to be there */
 export async function keptByTemporal({ temporal, namespace }: World, query?: string): Promise<Kept[]> {
   const kept: Kept[] = [];

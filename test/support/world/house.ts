@@ -25,7 +25,10 @@ export interface HouseProcess {
 
 const ROOT = process.cwd();
 
-/** @throws with the end of its log when it does not come up */
+/** A house that is not up by then never will be. */
+const UP_MS = 120_000;
+
+/** @throws with the end of its log when it does not come up; it has ended then */
 export async function startHouseProcess(env: Readonly<Record<string, string>>, logFile: string, args: readonly string[] = ['up']): Promise<HouseProcess> {
   const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', join(ROOT, 'dist', 'bin.js'), ...args], { cwd: ROOT, env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   let tail = '';
@@ -33,13 +36,17 @@ export async function startHouseProcess(env: Readonly<Record<string, string>>, l
     tail = (tail + chunk.toString()).slice(-4000);
     appendFileSync(logFile, chunk);
   });
-  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  // Not `exit`: what it said last may still be on its way then.
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   const addresses = await new Promise<HouseAddresses>((resolve, reject) => {
+    const limit = setTimeout(() => child.kill('SIGKILL'), UP_MS);
+    void exited.then((code) => reject(new Error(`the house ended with ${code} before it was up:\n${tail}`))).finally(() => clearTimeout(limit));
     createInterface({ input: child.stdout! }).on('line', (line) => {
       const parsed = line.startsWith('{"up"') ? (JSON.parse(line) as { up: HouseAddresses }) : null;
-      if (parsed) resolve(parsed.up);
+      if (!parsed) return;
+      clearTimeout(limit);
+      resolve(parsed.up);
     });
-    void exited.then((code) => reject(new Error(`the house ended with ${code} before it was up:\n${tail}`)));
   });
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null;
   const end = async (signal: NodeJS.Signals): Promise<void> => {

@@ -1,5 +1,5 @@
 /** Looks at a world: what a test asks of a node again and again, each answered by the API, the machine or the store. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import type { Failure } from '../../../src/domain/errors.js';
@@ -72,10 +72,16 @@ export async function inStore<T>(world: World, look: (db: Db) => Promise<T>): Pr
 
 export const orders = (world: World, node: WorldNode) => inStore(world, (db) => db.selectFrom('agent_order').selectAll().where('device_id', '=', node.deviceId).orderBy('id').execute());
 
+/** Whoever reads it meanwhile finds the old text or the new one, and never half of it. */
+export function replaceFile(file: string, text: string): void {
+  writeFileSync(`${file}.new`, text);
+  renameSync(`${file}.new`, file);
+}
+
 /** A class of its own for a test, made from a payload's. */
 export function addClass(world: World, name: string, from: string, change: (nodeClass: NodeClass) => Partial<NodeClass>): void {
   const file = join(world.dir, 'classes.yaml');
   const { classes } = parse(readFileSync(file, 'utf8')) as { classes: NodeClass[] };
   const base = classes.find((one) => one.name === from)!;
-  writeFileSync(file, stringify({ classes: [...classes.filter((one) => one.name !== name), { ...base, name, ...change(base) }] }, { aliasDuplicateObjects: false }));
+  replaceFile(file, stringify({ classes: [...classes.filter((one) => one.name !== name), { ...base, name, ...change(base) }] }, { aliasDuplicateObjects: false }));
 }

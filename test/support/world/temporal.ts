@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { connectTemporal, type TemporalClient } from '../../../src/main/temporal.js';
 import { findTemporalCli, startTemporalServer, type TemporalServer } from '../../../src/main/temporal-server.js';
 import { silentLogger } from '../../../src/telemetry/log.js';
+import { reservePorts } from '../ports.js';
 import { until } from '../until.js';
 
 export interface TestTemporal {
@@ -19,7 +20,8 @@ let count = 0;
 export async function startTestTemporal(): Promise<TestTemporal> {
   const cli = findTemporalCli(process.env['METALFLOW_TEMPORAL_CLI'] ?? null, process.env['PATH'] ?? '');
   const dir = mkdtempSync(join(tmpdir(), 'metalflow-temporal-'));
-  const server = await startTemporalServer({ cli, port: 0, uiPort: 0, dbFile: null, logFile: join(dir, 'temporal.log'), log: silentLogger() });
+  const [port, uiPort] = (await reservePorts(2)) as [number, number];
+  const server = await startTemporalServer({ cli, port, uiPort, dbFile: null, logFile: join(dir, 'temporal.log'), log: silentLogger() });
   const root = await connectTemporal({ connection: { address: server.address }, namespace: 'default' });
   const open: TemporalClient[] = [root];
   return {

@@ -9,31 +9,36 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { LimitName } from '../../../src/domain/limits.js';
 import type { Payload, Request } from '../../../src/domain/runs.js';
+import { STATES, type LifecycleState } from '../../../src/domain/states.js';
 import { lifecycleId, runWorkflowId, STATE_QUERY, type LifecycleView, type RunView } from '../../../src/contracts/messages.js';
 import type { NodeRow, RunRow } from '../../../src/contracts/operator.js';
 import type { NodeClass } from '../../../src/contracts/node-class.js';
 import { startSimulatedMachine, type SimulatedMachine } from '../../../src/main/simulated.js';
 import type { TemporalClient } from '../../../src/main/temporal.js';
-import { freePort } from '../../../src/main/temporal-server.js';
 import type { FieldSet } from '../../../src/simulator/netbox-stand-in/custom-fields.js';
 import { startNetboxStandIn, type NetboxStandIn } from '../../../src/simulator/netbox-stand-in/netbox-stand-in.js';
 import { silentLogger } from '../../../src/telemetry/log.js';
 import { openDatabase, type Db } from '../../../src/store/index.js';
 import { startHouseProcess, type HouseProcess } from './house.js';
 import type { TestTemporal } from './temporal.js';
+import { reservePort, reservePorts } from '../ports.js';
 import { until } from '../until.js';
 
 const AMT = { username: 'admin', password: 'P@ssw0rd1' } as const;
 const IMAGES = join(process.cwd(), 'demo', 'images');
 
-/** Short where the real ones are long, so that a test sees a limit pass. */
-export const SHORT_LIMITS: Partial<Record<LimitName, number>> = {
-  powerPoll: 0.1, powerReadsApart: 0.3, poweringOff: 4, poweringOn: 4, settling: 3, bmcRecheck: 0.3, awaitingBoot: 20, awaitingAttestation: 20, confirmingSeed: 30, confirmingOff: 20,
-  permissionLease: 6, permissionRenewal: 2, agentSilence: 6, orderQueued: 20, bmcLock: 5, activityTry: 10, taking: 20, arming: 20,
+export type WorldLimits = Partial<Record<LimitName, number>>;
+
+/** Pauses are short. Limits only end what would never end: a test that sees one pass gives its world a shorter one, and no other. */
+const LIMITS: WorldLimits = {
+  powerPoll: 0.1, powerReadsApart: 0.3, bmcRecheck: 0.3, permissionRenewal: 2, permissionLease: 60,
+  poweringOff: 30, poweringOn: 30, settling: 10, awaitingBoot: 90, awaitingAttestation: 90, confirmingSeed: 90, confirmingOff: 60, agentSilence: 60, orderQueued: 90, bmcLock: 30, activityTry: 20, taking: 60, arming: 60, rebooting: 90,
 };
+/** Of a test that waits for a node: many times what a laden machine needs. */
+const PATIENCE_SECONDS = 150;
 
 export interface WorldOptions {
-  readonly limits?: Partial<Record<LimitName, number>>;
+  readonly limits?: WorldLimits;
   /** Changes of classes by name. */
   readonly classes?: Readonly<Record<string, Partial<NodeClass>>>;
   readonly env?: Readonly<Record<string, string>>;
@@ -61,6 +66,8 @@ export interface World {
   /** The house's settings, for roles that a test starts one by one. */
   readonly env: Readonly<Record<string, string>>;
   house: HouseProcess;
+  /** Other limits from the next start on; a run keeps those that it was opened with. */
+  limit(limits: WorldLimits): void;
   /** Starts the house (again) over the same data and ports. */
   start(env?: Readonly<Record<string, string>>): Promise<HouseProcess>;
   addNode(options?: { payload?: Payload; name?: string; status?: string; customFields?: Record<string, unknown>; diskBytes?: number; secondDisk?: boolean }): Promise<WorldNode>;
@@ -73,7 +80,8 @@ export interface World {
   runView(node: WorldNode, run: number): Promise<RunView>;
   /** Polls until `seen` gives something; throws with what it saw last after `seconds`. */
   until<T>(what: string, look: () => Promise<T | null | undefined | false> | T | null | undefined | false, seconds?: number): Promise<T>;
-  untilState(node: WorldNode, state: string, seconds?: number): Promise<NodeRow>;
+  /** In the state, with no run open that leads there, and NetBox told. */
+  untilState(node: WorldNode, state: LifecycleState, seconds?: number): Promise<NodeRow>;
   /** The store, read by the test itself. */
   db(): Promise<Db>;
   houseLog(): string;
@@ -95,12 +103,14 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
   for (const name of ['ipxe.efi', 'snponly.efi', 'undionly.kpxe']) writeFileSync(at('tftp', name), `placeholder for ${name}\n`.repeat(400));
   const classes = rows.map(({ payload, file, ...image }) => ({ name: payload, payload, image: { url: `asset:images/${file}`, sha256: image.sha256, sizeBytes: image.sizeBytes, compression: image.compression, unpackedBytes: image.unpackedBytes, contentDigest: image.contentDigest }, rootDisk: { bus: 'virtio' }, retireWipes: true, ...options.classes?.[payload] }));
   writeFileSync(at('classes.yaml'), stringify({ classes }));
-  writeFileSync(at('limits.json'), JSON.stringify({ ...SHORT_LIMITS, ...options.limits }));
+  const limit = (limits: WorldLimits): void => writeFileSync(at('limits.json'), JSON.stringify({ ...LIMITS, ...options.limits, ...limits }));
+  limit({});
 
   const { name: namespace, temporal } = await test.namespace();
   const netboxToken = `nbt_test00000001.${randomBytes(20).toString('hex')}`;
   const netbox = await startNetboxStandIn({ token: netboxToken, log: silentLogger(), ...(options.netboxFields && { fields: options.netboxFields }) });
-  const ports = { TFTP: await freeUdpLikePort(), BOOT_HTTP: await freePort(), SYSLOG: await freeUdpLikePort(), AGENT_HTTP: await freePort(), METADATA: 0, OPERATOR: await freePort() };
+  const [TFTP, BOOT_HTTP, SYSLOG, AGENT_HTTP, METADATA, OPERATOR] = (await reservePorts(6)) as [number, number, number, number, number, number];
+  const ports = { TFTP, BOOT_HTTP, SYSLOG, AGENT_HTTP, METADATA, OPERATOR };
   const base: Record<string, string> = {
     ...Object.fromEntries(Object.entries(ports).map(([key, port]) => [`METALFLOW_${key}_PORT`, String(port)])),
     METALFLOW_DATA_DIR: dir, METALFLOW_SITE: 'lab', METALFLOW_SIMULATION: 'true', METALFLOW_LOG_LEVEL: 'debug', METALFLOW_LIMITS_FILE: at('limits.json'), METALFLOW_RECONCILE_SECONDS: '2', METALFLOW_POWER_WATCH_SECONDS: '0',
@@ -109,12 +119,16 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
   };
   const machines: SimulatedMachine[] = [];
   const databases: Db[] = [];
+  const houses: Promise<HouseProcess>[] = [];
   let nodeCount = 0;
 
   const world: World = {
     dir, netbox, temporal, namespace, token, secrets: { bmcPassword: AMT.password, netboxToken, webhookSecret: secret, operatorToken: token }, env: base, house: null as unknown as HouseProcess,
+    limit,
     async start(env = {}) {
-      world.house = await startHouseProcess({ ...base, ...env }, at('house.log'));
+      const starting = startHouseProcess({ ...base, ...env }, at('house.log'));
+      houses.push(starting);
+      world.house = await starting;
       netbox.webhook = { url: `${world.house.addresses.operator}/webhooks/netbox`, secret };
       return world.house;
     },
@@ -125,7 +139,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
       const address = `127.0.1.${index}`;
       const machine = await startSimulatedMachine({
         dir: at('nodes', id.name), systemUuid: id.systemUuid, mac: id.mac, disks: [disk('vda', id.serial), ...(secondDisk ? [disk('vdb', `${id.serial}-B`)] : [])],
-        tftp: { host: '127.0.0.1', port: ports.TFTP }, bootUrl: `http://127.0.0.1:${ports.BOOT_HTTP}`, amt: AMT, lldpFrame: null, syslog: { port: ports.SYSLOG, from: address }, attestEveryMs: 500, log: silentLogger(),
+        tftp: { host: '127.0.0.1', port: ports.TFTP }, bootUrl: `http://127.0.0.1:${ports.BOOT_HTTP}`, amt: { ...AMT, port: await reservePort() }, lldpFrame: null, syslog: { port: ports.SYSLOG, from: address }, attestEveryMs: 500, log: silentLogger(),
       });
       machines.push(machine);
       const deviceId = netbox.addDevice({
@@ -152,7 +166,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
     },
     lifecycleView: (node) => temporal.client.workflow.getHandle(lifecycleId(node.deviceId)).query<LifecycleView>(STATE_QUERY),
     runView: (node, run) => temporal.client.workflow.getHandle(runWorkflowId(node.deviceId, run)).query<RunView>(STATE_QUERY),
-    until: (what, look, seconds) => until(what, look, seconds).catch((error: Error) => {
+    until: (what, look, seconds = PATIENCE_SECONDS) => until(what, look, seconds).catch((error: Error) => {
       throw new Error(`${error.message}\n${world.houseLog().slice(-3000)}`);
     }),
     async untilState(node, state, seconds) {
@@ -163,8 +177,7 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
       }, seconds).catch((error: Error) => {
         throw new Error(`${error.message}\nnode: ${JSON.stringify(last)}`);
       });
-      // NetBox is written after the store; where a person's status stands against ours it never is, and nothing is claimed here.
-      await until('NetBox shows it', () => world.netbox.device(node.deviceId).customFields['lifecycle_state'] === state, 2).catch(() => undefined);
+      await world.until(`NetBox to be told that ${node.name} is ${state}`, () => isPublished(node.deviceId, STATES[state].netboxStatus));
       return seen;
     },
     async db() {
@@ -174,7 +187,8 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
     },
     houseLog: () => readFileSync(at('house.log'), 'utf8'),
     async close() {
-      await world.house?.kill();
+      // Also one that a test began to start and did not wait for.
+      for (const starting of houses) await starting.then((house) => house.kill(), () => undefined);
       for (const db of databases) await db.destroy();
       for (const machine of machines) await machine.close();
       await netbox.close();
@@ -182,7 +196,16 @@ export async function createWorld(test: TestTemporal, options: WorldOptions = {}
     },
   };
   return world;
-}
 
-/** A port that is free for TCP is taken to be free for UDP: both are drawn from the same ephemeral range. */
-const freeUdpLikePort = freePort;
+  /** A status is written to NetBox after the store, and noted in the store when that is done. A node that no run ever touched is not written. */
+  async function isPublished(deviceId: string, status: string | null): Promise<boolean> {
+    if (status === null) return true;
+    const db = await openDatabase(`sqlite:${at('metalflow.db')}`);
+    try {
+      const { netbox_status: told } = await db.selectFrom('device').select('netbox_status').where('device_id', '=', deviceId).executeTakeFirstOrThrow();
+      return told === status || !(await db.selectFrom('run').select('number').where('device_id', '=', deviceId).executeTakeFirst());
+    } finally {
+      await db.destroy();
+    }
+  }
+}
