@@ -3,7 +3,7 @@ import { Argument, Option, type Command } from 'commander';
 import { VERBS, type OperatorVerb } from '../contracts/messages.js';
 import { LIFECYCLE_STATES } from '../domain/states.js';
 import { REQUESTS, type Request } from '../domain/runs.js';
-import { evidenceView, journalView, nodesView, nodeView, doneView, planView } from './node-views.js';
+import { evidenceView, journalView, nodesView, nodeView, doneView, planView, strangersView } from './node-views.js';
 import { logOptions, printLogs, type LogsOptions } from './log-command.js';
 import type { Answer, NodesFilter, OperatorClient, VerbOptions } from './operator-client.js';
 import { url } from './option-text.js';
@@ -67,6 +67,8 @@ export function addNodeCommands(program: Command, deps: NodeCommandDeps): void {
     .option('--site <site>')
     .option('--class <class>')
     .action((options: ClientOptions & NodesFilter) => answer(options, (client) => client.list({ state: options.state, site: options.site, class: options.class }), nodesView));
+
+  command('strangers', 'machines that attested under a boot MAC which no device declares').action((options: ClientOptions) => answer(options, (client) => client.strangers(), strangersView));
 
   const looks = [
     ['show', 'one node: its state, its open run, what it waits for', (client: OperatorClient, name: string) => client.show(name), nodeView],

@@ -71,5 +71,12 @@ export const journalView = (value: unknown, isTerminal: boolean): string =>
 export const evidenceView = (value: unknown, isTerminal: boolean): string =>
   table(['AT', 'ACCEPTED', 'REASON', 'PROOF', 'BOOT MAC', 'AK', 'ATTESTATION'], listOf(value, 'evidence').map((row) => [row.at, row.accepted, row.reason, row.proof, row.bootMac, row.akThumbprint, row.attestationId]), isTerminal);
 
+const neighbourText = (neighbour: unknown): string | null => (isFields(neighbour) ? `${String(neighbour.system ?? neighbour.chassis)} ${String(neighbour.port)}` : null);
+
+export function strangersView(value: unknown, isTerminal: boolean): string {
+  const rows = listOf(value, 'strangers').map((row) => [row.at, row.bootMac, row.systemUuid, row.reason, neighbourText(row.neighbour), row.sender]);
+  return rows.length === 0 && isTerminal ? 'no strangers\n' : table(['AT', 'BOOT MAC', 'SYSTEM UUID', 'REASON', 'NEIGHBOUR', 'SENDER'], rows, isTerminal);
+}
+
 /** What a verb or a request was answered. */
 export const doneView = (value: unknown): string => `${isFields(value) && typeof value.text === 'string' ? printable(value.text) : 'done'}\n`;

@@ -36,6 +36,7 @@ export interface OperatorClient {
   plan(node: string, kind: Request): Promise<Answer>;
   journal(node: string): Promise<Answer>;
   evidence(node: string): Promise<Answer>;
+  strangers(): Promise<Answer>;
   /** What the node said over syslog. */
   logs(node: string, query: LogsQuery): Promise<Answer>;
   /** Sets desired_action in NetBox. */
@@ -104,6 +105,7 @@ export function createOperatorClient(deps: { url: string; token: string; timeout
     journal: (node) => ask('GET', `${of(node)}/journal`),
     logs: (node, query) => ask('GET', `${of(node)}/logs${queryOf(query)}`),
     evidence: (node) => ask('GET', `${of(node)}/evidence`),
+    strangers: () => ask('GET', '/api/v1/strangers'),
     request: (node, action) => ask('POST', `${of(node)}/request`, { action }),
     say: (node, verb, options) => ask('POST', `${of(node)}/${verb}`, options),
   };

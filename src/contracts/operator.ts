@@ -96,6 +96,18 @@ export interface EvidenceRow {
   readonly akThumbprint: string;
 }
 
+/** The last report of a boot MAC that no device declares. It is refused; nothing is invented for it. */
+export interface StrangerRow {
+  readonly at: string;
+  readonly bootMac: string;
+  /** As the machine says it. */
+  readonly systemUuid: string;
+  readonly reason: string | null;
+  /** Where it is plugged in, as LLDP says. */
+  readonly neighbour: unknown;
+  readonly sender: string;
+}
+
 export const NodesQuery = z.object({ state: z.enum(LIFECYCLE_STATES as [LifecycleState, ...LifecycleState[]]).optional(), site: z.string().optional(), class: z.string().optional() });
 export type NodesQuery = z.infer<typeof NodesQuery>;
 
@@ -109,6 +121,8 @@ export interface NodeDirectory {
   run(deviceId: string, run: number): Promise<RunRow | null>;
   journal(deviceId: string, limit: number): Promise<JournalLine[]>;
   evidence(deviceId: string): Promise<EvidenceRow[]>;
+  /** Newest first; a few of the last. */
+  strangers(): Promise<StrangerRow[]>;
   /** One line of who did what. */
   recordAudit(line: { at: string; by: string; role: string; what: string; deviceId: string | null; result: string }): Promise<void>;
   /** Throws `store_unavailable`. */

@@ -48,6 +48,8 @@ export function addNodeRoutes(server: HttpServer, { nodes, workflows, planner, l
     return { evidence: await read(() => nodes.evidence(deviceId)) };
   });
 
+  server.get('/api/v1/strangers', { config: config('Machines that attested under a boot MAC which no device declares, newest first') }, async () => ({ strangers: await read(() => nodes.strangers()) }));
+
   server.get('/api/v1/nodes/:id/journal', { config: config('What happened to a node, newest first'), schema: { params: NodeParams, querystring: JournalQuery } }, async ({ params, query }) => {
     const { deviceId } = await findNode(nodes, params.id);
     return { journal: await read(() => nodes.journal(deviceId, query.limit)) };

@@ -13,6 +13,7 @@ import { hashSecret, newId, newSecret } from './ids.js';
 import { issueInstallCode } from './install-codes.js';
 import { appendJournal } from './journal.js';
 import { post } from './outbox.js';
+import { keepRefusedReport } from './refused-reports.js';
 import { revokeSessions } from './voiding.js';
 
 export function createAttestationDesk({ db, now, woken, limits = DEFAULT_LIMITS, crash = noCrash }: { db: Db; now: () => Date; woken: () => void; limits?: Limits; crash?: CrashPoint }): AttestationDesk {
@@ -21,7 +22,7 @@ export function createAttestationDesk({ db, now, woken, limits = DEFAULT_LIMITS,
     async openChallenge(input) {
       const challenge: Challenge = { ...input, id: newId(now()), nonce: randomBytes(32).toString('base64'), expiresAt: after(limits.challenge) };
       // Expired ones are nobody's; hello is open to anyone, so they must not pile up.
-      await db.deleteFrom('challenge').where('expires_at', '<', new Date(now().getTime() - 3_600_000).toISOString()).execute();
+      await db.deleteFrom('challenge').where('expires_at', '<', after(-limits.challenge)).execute();
       await db
         .insertInto('challenge')
         .values({
@@ -64,13 +65,12 @@ export function createAttestationDesk({ db, now, woken, limits = DEFAULT_LIMITS,
         ak_thumbprint: verdict.akThumbprint, neighbour: verdict.neighbour && JSON.stringify(verdict.neighbour), disks: report && JSON.stringify(report.disks), sender,
       };
       const answer = await lockedTransaction(db, node?.deviceId ?? '', async (tx) => {
-        await tx.insertInto('attestation').values(evidence).execute();
-        if (!node) return null;
-        await appendJournal(tx, at, { deviceId: node.deviceId, run: evidence.run, kind: 'attestation', text: verdict.accepted ? `attested as ${challenge.bootMac}, AK ${verdict.akThumbprint.slice(0, 16)}… (${verdict.proof})` : `attestation refused: ${verdict.reason}` });
-        if (!verdict.accepted) {
-          await tellRefusal(tx, at, node, evidence.id, verdict.reason);
+        if (!node || !verdict.accepted) {
+          await keepRefusedReport(tx, at, node, evidence);
           return null;
         }
+        await tx.insertInto('attestation').values(evidence).execute();
+        await appendJournal(tx, at, { deviceId: node.deviceId, run: evidence.run, kind: 'attestation', text: `attested as ${challenge.bootMac}, AK ${verdict.akThumbprint.slice(0, 16)}… (${verdict.proof})` });
         const token = await openSession(tx, at, node, verdict.akThumbprint, after(limits.sessionToken));
         await tx.updateTable('device').set({ proof: verdict.proof }).where('device_id', '=', node.deviceId).execute();
         const installCode = node.attempt ? await acceptAttempt(tx, at, node, node.attempt, evidence.id, verdict.akThumbprint, after(limits.installCode), challenge.systemUuid) : await acceptIntake(tx, at, node, evidence.id);
@@ -130,19 +130,4 @@ async function acceptAttempt(tx: Tx, at: Date, node: AttestingNode, attempt: Non
 async function acceptIntake(tx: Tx, at: Date, node: AttestingNode, attestationId: string): Promise<null> {
   await post(tx, at, { kind: 'signal-lifecycle', deviceId: node.deviceId, name: SIGNALS.attested.name, payload: { bootAttempt: null, attestationId, accepted: true, reason: null } });
   return null;
-}
-
-/** The run hears of the first refusal of each kind in an attempt; a node that keeps trying grows no history. */
-async function tellRefusal(tx: Tx, at: Date, node: AttestingNode, attestationId: string, reason: string | null): Promise<void> {
-  if (!node.attempt) return;
-  const told = await tx
-    .selectFrom('attestation')
-    .select('id')
-    .where('boot_attempt', '=', node.attempt.bootAttempt)
-    .where('accepted', '=', 0)
-    .where('reason', '=', reason)
-    .where('id', '!=', attestationId)
-    .executeTakeFirst();
-  if (told) return;
-  await post(tx, at, { kind: 'signal-run', workflowId: runWorkflowId(node.deviceId, node.attempt.run), name: SIGNALS.attested.name, payload: { bootAttempt: node.attempt.bootAttempt, attestationId, accepted: false, reason } });
 }

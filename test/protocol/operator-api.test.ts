@@ -24,7 +24,7 @@ function sharedBench(): () => OperatorBench {
   return () => shared;
 }
 
-const READS = ['/api/v1/nodes', '/api/v1/nodes/7', '/api/v1/nodes/7/plan?kind=provision', '/api/v1/nodes/7/evidence', '/api/v1/nodes/7/journal', '/api/v1/nodes/7/logs', '/api/v1/runs/7/3', '/metrics', '/api/v1/openapi.json'];
+const READS = ['/api/v1/nodes', '/api/v1/nodes/7', '/api/v1/nodes/7/plan?kind=provision', '/api/v1/nodes/7/evidence', '/api/v1/nodes/7/journal', '/api/v1/nodes/7/logs', '/api/v1/runs/7/3', '/api/v1/strangers', '/metrics', '/api/v1/openapi.json'];
 const NEEDS: Readonly<Record<string, Role>> = { hold: 'operator', resume: 'operator', cancel: 'operator', retry: 'operator', maintenance: 'operator', request: 'operator', approve: 'approver', adopt: 'approver' };
 const BODIES: Readonly<Record<string, object>> = { maintenance: { on: true, reason: 'fan' }, request: { action: 'provision' } };
 

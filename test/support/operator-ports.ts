@@ -103,6 +103,7 @@ export function memoryNodes(audit: AuditLine[] = []): NodeDirectory {
     run: async (deviceId, run) => (deviceId === '7' && run === 3 ? runRow() : null),
     journal: async (_deviceId, limit) => [{ at: '2026-11-30T10:00:00.000Z', run: 3, kind: 'run', text: `limit ${limit}`, by: null }],
     evidence: async () => [],
+    strangers: async () => [],
     recordAudit: async (line) => { audit.push(line); },
     ping: async () => undefined,
   };

@@ -139,10 +139,11 @@ export class StoreBench {
   }
 
   /** The node attests and is refused. */
-  async attestRefused(reason: string): Promise<void> {
+  async attestRefused(reason: string, disks: readonly (typeof DISKS)[number][] | null = null): Promise<void> {
     const { attestation } = this.store;
     const challenge = await attestation.openChallenge({ systemUuid: UUID, bootMac: this.mac, akPublic: 'ak', ekPublic: null, ekCertificate: null });
-    await attestation.record({ node: await attestation.findNode(this.mac), challenge, report: null, verdict: { accepted: false, reason, proof: 'unproven', akThumbprint: 'ak-2', neighbour: null }, sender: '10.0.1.7' });
+    const report = disks && { version: 1 as const, nonce: challenge.nonce, systemUuid: UUID, bootMac: this.mac, lldpFrame: null, disks: [...disks], agent: { name: 'agent', version: '1' } };
+    await attestation.record({ node: await attestation.findNode(this.mac), challenge, report, verdict: { accepted: false, reason, proof: 'unproven', akThumbprint: 'ak-2', neighbour: null }, sender: '10.0.1.7' });
   }
 
   post(ref: FenceRef, bootAttempt: string, extra: Partial<Parameters<Store['orders']['post']>[1]> = {}): Promise<{ orderId: string; grant: number }> {

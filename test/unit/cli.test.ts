@@ -236,6 +236,12 @@ describe('the command line', () => {
       expect((await cli(`node ${what} 7`)).out).toContain(line);
     });
 
+    test('A8: strangers says which machine attested and where it is plugged in', async () => {
+      answering({ strangers: [{ at: 'T', bootMac: '02:ff:00:00:00:01', systemUuid: 'U', reason: 'node_unknown', neighbour: { system: 'sw-4', chassis: 'c', port: 'swp9' }, sender: '10.0.0.9' }] });
+      expect((await cli('node strangers')).out).toContain('T\t02:ff:00:00:00:01\tU\tnode_unknown\tsw-4 swp9\t10.0.0.9\n');
+      expect(asked).toMatchObject([{ method: 'GET', url: '/api/v1/strangers' }]);
+    });
+
     test('a refusal ends with 1 and prints the code of the plane, known to us or not', async () => {
       answering(failure('request_refused', { request: 'provision', state: 'active', why: 'it runs; ask for reprovision' }), 409);
       expect(await cli('node provision 7')).toEqual({ code: 1, out: '', err: 'request_refused: provision is refused in state active: it runs; ask for reprovision\n  ask for what the state allows\n' });

@@ -1,6 +1,6 @@
 /** Challenges, evidence, boots and install codes: what a node may show, once. */
 import type { RunPlan } from '../../src/contracts/plan.js';
-import { deviceOf, MAC, StoreBench, UUID } from '../support/store-bench.js';
+import { deviceOf, DISKS, MAC, StoreBench, UUID } from '../support/store-bench.js';
 
 let bench: StoreBench;
 beforeAll(async () => void (bench = await StoreBench.open()));
@@ -36,7 +36,7 @@ describe('a challenge', () => {
   });
   test('that is long expired is forgotten, so that strangers fill no disk', async () => {
     await bench.store.attestation.openChallenge(hello);
-    bench.pass(3600 + 121);
+    bench.pass(241);
     await bench.store.attestation.openChallenge(hello);
     expect(await bench.db.selectFrom('challenge').select('id').execute()).toHaveLength(1);
   });
@@ -132,7 +132,32 @@ describe('a refused attestation', () => {
     await bench.mail();
     for (const reason of ['nonce_wrong', 'nonce_wrong', 'signature_wrong', 'nonce_wrong']) await bench.attestRefused(reason);
     expect((await bench.mail()).map((message) => (message.payload as { reason: string }).reason)).toEqual(['nonce_wrong', 'signature_wrong']);
-    expect(await bench.store.nodes.evidence('7')).toHaveLength(5);
+    expect((await bench.store.nodes.evidence('7')).map(({ reason }) => reason)).toEqual(['nonce_wrong', 'signature_wrong', null]);
+    expect((await bench.journal()).filter((text) => text.startsWith('attestation refused'))).toEqual(['attestation refused: nonce_wrong', 'attestation refused: signature_wrong']);
+  });
+  test('A8: of a declared MAC is one row and one line, however often it comes; one that comes back after a day is news', async () => {
+    const refusals = async () => (await bench.journal()).filter((text) => text === 'attestation refused: node_not_admitted').length;
+    for (let n = 0; n < 5; n++) {
+      await bench.attestRefused('node_not_admitted', DISKS);
+      bench.pass(30);
+    }
+    expect([(await bench.store.nodes.evidence('7')).length, await refusals()]).toEqual([1, 1]);
+    bench.pass(24 * 3600);
+    await bench.attestRefused('node_not_admitted', DISKS);
+    expect([(await bench.store.nodes.evidence('7')).length, await refusals()]).toEqual([1, 2]);
+  });
+  test('A8: of MACs that nobody declares, the last hundred are kept and shown, one row each, and no disks', async () => {
+    const macs = Array.from({ length: 104 }, (_, n) => `02:ff:00:00:00:${n.toString(16).padStart(2, '0')}`);
+    for (bench.mac of [...macs, macs[100]!, macs[103]!]) {
+      await bench.attestRefused('node_unknown', DISKS);
+      bench.pass(1);
+    }
+    const rows = await bench.db.selectFrom('attestation').select(['boot_mac', 'disks']).execute();
+    expect(rows.filter(({ disks }) => disks !== null)).toEqual([]);
+    const shown = await bench.store.nodes.strangers();
+    expect(shown.map(({ bootMac }) => bootMac)).toEqual([macs[103], macs[100], ...macs.slice(4, 103).filter((mac) => mac !== macs[100]).reverse()]);
+    expect(shown[0]).toEqual({ at: expect.any(String), bootMac: macs[103], systemUuid: UUID, reason: 'node_unknown', neighbour: null, sender: '10.0.1.7' });
+    expect(rows).toHaveLength(shown.length);
   });
   test('without a run, or of an unknown MAC, is evidence and nothing else', async () => {
     await bench.attestRefused('unproven');
