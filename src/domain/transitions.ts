@@ -1,5 +1,5 @@
 /** How a lifecycle moves between its states: one row a move, one sentence a row. An illegal move throws. */
-import { isOneOf, type LifecycleState } from './states.js';
+import { isOneOf, WAITING_STATES, type LifecycleState } from './states.js';
 import type { RunEnd, RunKind } from './runs.js';
 
 export const LIFECYCLE_EVENTS = [
@@ -13,7 +13,7 @@ export type LifecycleEvent = (typeof LIFECYCLE_EVENTS)[number];
 export interface TransitionRow {
   readonly from: readonly LifecycleState[];
   readonly on: LifecycleEvent;
-  /** `previous` goes back to the state that was left for the one in `from`. */
+  /** `previous` goes back to the state that was left for the one in `from`; to `failed` when nobody knows it any more. */
   readonly to: LifecycleState | 'previous';
   readonly because: string;
 }
@@ -55,13 +55,22 @@ export class IllegalTransition extends Error {
   }
 }
 
-/** The state after an event. `previous` is the state that was left for the present one. */
-export function transition(state: LifecycleState, event: LifecycleEvent, previous: LifecycleState | null): LifecycleState {
+/** Where a lifecycle stands, and the state it left for that. */
+export interface Place {
+  readonly state: LifecycleState;
+  /** Null when nothing was left, or when it was gone back to. */
+  readonly previous: LifecycleState | null;
+}
+
+/** @throws IllegalTransition when the table has no such row */
+export function moved({ state, previous }: Place, event: LifecycleEvent): Place {
   const row = TRANSITIONS.find((t) => t.on === event && isOneOf(t.from, state));
   if (!row) throw new IllegalTransition(state, event);
-  if (row.to !== 'previous') return row.to;
-  if (!previous) throw new IllegalTransition(state, event);
-  return previous;
+  // A former state that nobody knows any more cannot be claimed.
+  if (row.to === 'previous') return { state: previous ?? 'failed', previous: null };
+  // From one waiting state to another: what is gone back to is the state before both.
+  const waitsOn = isOneOf(WAITING_STATES, state) && isOneOf(WAITING_STATES, row.to);
+  return { state: row.to, previous: waitsOn ? previous : state };
 }
 
 export const isLegal = (state: LifecycleState, event: LifecycleEvent): boolean => TRANSITIONS.some((t) => t.on === event && isOneOf(t.from, state));

@@ -3,8 +3,8 @@ import { ChildWorkflowCancellationType, getExternalWorkflowHandle, ParentClosePo
 import { failure, type Failure } from '../domain/errors.js';
 import { judgeRequest } from '../domain/requests.js';
 import type { RunKind } from '../domain/runs.js';
-import { isOneOf, RUNNING_STATES, STATES, WAITING_STATES, type LifecycleState } from '../domain/states.js';
-import { endEvent, isLegal, STARTED_EVENT, transition, type LifecycleEvent } from '../domain/transitions.js';
+import { isOneOf, RUNNING_STATES, STATES, type LifecycleState } from '../domain/states.js';
+import { endEvent, IllegalTransition, isLegal, moved, STARTED_EVENT, type LifecycleEvent, type Place } from '../domain/transitions.js';
 import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
 import type { DeviceRecord } from '../contracts/store.js';
 import type { DeviceLook } from '../activities/netbox.js';
@@ -25,11 +25,17 @@ export async function takeUp(life: LifecycleContext): Promise<void> {
   life.unpublished = status !== null && record.netboxStatus !== null && record.netboxStatus !== status;
   if (life.openRun) return watch(life, life.openRun);
   // The run wrote its own end, and the former lifecycle died before it could move the state.
-  const { lastRun } = record;
-  if (isOneOf(RUNNING_STATES, record.state) && lastRun) {
-    life.openRun = { run: lastRun.run, kind: lastRun.kind, workflowId: runWorkflowId(life.deviceId, lastRun.run) };
-    life.runEnd = { kind: 'ended', outcome: lastRun.outcome };
-  }
+  if (isUnsettled(record)) takeUpEnd(life, record);
+}
+
+/** The state of an open run, whose end stands in the store: nobody has moved the state yet. */
+const isUnsettled = (record: DeviceRecord): record is DeviceRecord & { lastRun: object } => record.openRun === null && record.lastRun !== null && isOneOf(RUNNING_STATES, record.state);
+
+const UNSETTLED = 'an-unsettled-end-is-taken-up';
+
+function takeUpEnd(life: LifecycleContext, { lastRun }: { lastRun: NonNullable<DeviceRecord['lastRun']> }): void {
+  life.openRun = { run: lastRun.run, kind: lastRun.kind, workflowId: runWorkflowId(life.deviceId, lastRun.run) };
+  life.runEnd = { kind: 'ended', outcome: lastRun.outcome };
 }
 
 /** Follows the run in the background; its end wakes the lifecycle. */
@@ -45,16 +51,24 @@ export function watch(life: LifecycleContext, run: { run: number; workflowId: st
 
 /** Moves the state by an event of the table, and keeps it in the store. */
 export async function move(life: LifecycleContext, event: LifecycleEvent, because: string, by?: string): Promise<void> {
-  const left = life.state;
-  const next = transition(left, event, life.previousState);
-  const returns = next === life.previousState;
-  // From one waiting state to another: what is gone back to is the state before both.
-  const waitsOn = isOneOf(WAITING_STATES, left) && isOneOf(WAITING_STATES, next);
-  if (!waitsOn) life.previousState = returns ? null : left;
-  if (next !== left) life.since = Date.now();
-  life.state = next;
+  const left: Place = { state: life.state, previous: life.previousState };
+  const next = movedAsThen(left, event);
+  if (next.state !== left.state) life.since = Date.now();
+  life.state = next.state;
+  life.previousState = next.previous;
   await keep(life, because, by);
 }
+
+/** Histories from before `a-start-is-no-return` forgot a state that was left for the one left before it, and had no way back then. */
+function movedAsThen(left: Place, event: LifecycleEvent): Place {
+  const next = moved(left, event);
+  const wasForgotten = next.previous !== null && next.state === left.previous;
+  if (wasForgotten && !patched(NO_RETURN)) return { ...next, previous: null };
+  const hadNoWay = next.state === 'failed' && next.previous === null && left.previous === null;
+  if (hadNoWay && !patched(NO_RETURN)) throw new IllegalTransition(left.state, event);
+  return next;
+}
+const NO_RETURN = 'a-start-is-no-return';
 
 const keep = (life: LifecycleContext, because: string, by?: string): Promise<void> =>
   life.central.keepState({ deviceId: life.deviceId, state: life.state, previousState: life.previousState, hold: life.holding, because, nextRequest: life.nextRequest, ...(by && { by }) });
@@ -123,6 +137,11 @@ export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 
     return 'goes-on';
   }
   if (life.holding?.code === 'device_invalid') await endHold(life, 'NetBox was fixed');
+  // An error came between the end of the run and the move of the state, and its hold is over.
+  if (!life.openRun && !life.holding && isUnsettled(record) && patched(UNSETTLED)) {
+    takeUpEnd(life, record);
+    return 'goes-on';
+  }
   if (device.unknownAction) await tell(life, 'warning', `desired_action ${device.unknownAction} is none of provision, reprovision, wipe, retire; nothing was started`);
   await judge(life, device);
   return 'goes-on';
@@ -242,7 +261,7 @@ async function settle(life: LifecycleContext, outcome: Omit<RunOutcome, 'destroy
   life.openRun = null;
   life.stopAskedOf = null;
   life.lastRun = { run: run.run, kind: run.kind, outcome: standing, at: new Date().toISOString() };
-  const event = standing.unproven ? 'removal attested' : endEvent(standing.end, standing.destroyed);
+  const event = standing.unproven ? 'removal attested' : (endEvent(standing.end, standing.destroyed) ?? (isOneOf(RUNNING_STATES, life.state) && patched(UNSETTLED) ? 'run failed' : null));
   if (event) await move(life, event, `run ${run.run} (${run.kind}) ended: ${standing.end}${standing.failure ? ` (${standing.failure.code})` : ''}`);
   if (!hasEnded(life.state)) life.wake = true;
   if (publishes) await tellOfEnd(life, run, standing);

@@ -1,8 +1,8 @@
 /** A lifecycle alone: what holds it, what ends the hold, what people may say to it; and that no error and no boundary of its histories loses anything. */
-import type { WorkflowHandle } from '@temporalio/client';
-import { failure, type ErrorCode } from '../../src/domain/errors.js';
+import { failure } from '../../src/domain/errors.js';
 import type { LifecycleState } from '../../src/domain/states.js';
-import { lifecycleId, type LifecycleView, type OperatorVerb, type VerbInput } from '../../src/contracts/messages.js';
+import type { OperatorVerb, VerbInput } from '../../src/contracts/messages.js';
+import { changed, untilHeld, untilSeen, untilState } from '../support/lifecycle-looks.js';
 import { crashes, lifecycleView, openWorkflowBench, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
 import { until } from '../support/until.js';
 
@@ -10,14 +10,6 @@ let workflows: WorkflowBench;
 beforeAll(async () => void (workflows = await openWorkflowBench()));
 afterAll(async () => workflows?.close());
 
-const changed = (node: Bench): Promise<void> => node.signal(lifecycleId(node.deviceId), 'deviceChanged', { source: 'webhook' });
-const untilSeen = (handle: WorkflowHandle, what: string, fits: (view: LifecycleView) => boolean): Promise<LifecycleView> => until(what, async () => {
-  const view = await lifecycleView(handle);
-  if (!fits(view)) throw new Error(JSON.stringify(view));
-  return view;
-});
-const untilState = (handle: WorkflowHandle, state: LifecycleState): Promise<LifecycleView> => untilSeen(handle, state, (view) => view.state === state && (state !== 'active' || view.openRun === null));
-const untilHeld = (handle: WorkflowHandle, code: ErrorCode): Promise<LifecycleView> => untilSeen(handle, `held for ${code}`, ({ hold }) => hold?.code === code);
 /** Unconcerned: looked once, and waits. */
 const untilIdle = (node: Bench): Promise<unknown> => until('looked', async () => node.called('lookAtDevice').length > 0);
 
