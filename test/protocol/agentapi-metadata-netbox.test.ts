@@ -21,7 +21,7 @@ afterAll(async () => {
 test('interfaces, addresses and the config context reach the node', async () => {
   const id = netbox.addDevice({ name: 'node-1', site: 'ams1', status: 'active', oobIp: '198.51.100.1/24', customFields: { bmc_type: 'amt', system_uuid: UUID }, interfaces: [{ name: 'eno1', mac: MAC, addresses: ['127.0.0.44/8'] }] });
   netbox.patchDevice(id, { local_context_data: { metalflow: { ssh_keys: [KEY], network: { gateways: ['127.0.0.1'], search: ['example.org'] } } } });
-  const client = createNetboxClient({ url: netbox.url, token: 'nbt_test.test', log: silentLogger() });
+  const client = createNetboxClient({ url: netbox.url, token: 'nbt_test.test', log: silentLogger(), timeoutMs: 60_000 });
   const device = (await client.readDevice(id))!;
   await client.close();
   await bench.store.devices.register(device, { state: 'active', adopted: true });
