@@ -19,8 +19,9 @@ beforeAll(async () => {
 });
 afterAll(() => folder.remove());
 afterEach(async () => {
-  clients.splice(0).forEach((client) => client.close());
+  // The clients last: what a server sends again would meet whoever has the port by then.
   await Promise.all(servers.splice(0).map((server) => server.close()));
+  clients.splice(0).forEach((client) => client.close());
 });
 
 async function serverOn(address: string, hostAddresses: () => string[]): Promise<TftpServer> {

@@ -18,19 +18,23 @@ afterAll(async () => {
   await folder.remove();
 });
 
+/** Before its client's port is closed: what a transfer sends again would meet whoever has that port by then. */
+const untilOver = (): Promise<boolean> => until('no transfer is left', () => tftp.server.stats().active === 0);
+
 describe('a network that loses and doubles one datagram in ten', () => {
   test.each([[1, 1], [2, 1], [3, 4], [4, 4], [5, 16], [6, 16]])('seed %i, window %i: the file arrives byte for byte', async (seed, windowSize) => {
     const relay = await startRelay(tftp.server.port, seededRandom(seed), { loss: 0.1, double: 0.1 });
     const client = await BareClient.open(relay.port);
+    // The client asks again until it hears: a lost request is its to repeat.
+    const request = requestPacket('rrq', 'file', 'octet', [{ name: 'blksize', value: '512' }, { name: 'windowsize', value: String(windowSize) }]);
+    const asking = setInterval(() => (client.received.length === 0 ? void client.send(request) : clearInterval(asking)), 20);
     try {
-      // The client asks again until it hears: a lost request is its to repeat.
-      const request = requestPacket('rrq', 'file', 'octet', [{ name: 'blksize', value: '512' }, { name: 'windowsize', value: String(windowSize) }]);
-      const asking = setInterval(() => (client.received.length === 0 ? void client.send(request) : clearInterval(asking)), 20);
       expect((await client.receiveFile(512, windowSize)).equals(FILE)).toBe(true);
-      clearInterval(asking);
       expect(relay.lost()).toBeGreaterThan(0);
       expect(relay.doubled()).toBeGreaterThan(0);
+      await untilOver();
     } finally {
+      clearInterval(asking);
       client.close();
       relay.close();
     }
@@ -40,6 +44,7 @@ describe('a network that loses and doubles one datagram in ten', () => {
     const relay = await startRelay(tftp.server.port, seededRandom(seed), { loss: 0.05, double: 0.1 });
     try {
       expect((await fetchWithPackage(relay.port, 'small', { windowSize: 1, blockSize: 512, timeout: 200 })).equals(patterned(3000))).toBe(true);
+      await untilOver();
     } finally {
       relay.close();
     }
@@ -86,9 +91,9 @@ describe('thousands of broken datagrams', () => {
     // The transfer's own client may send rubbish too.
     for (let sent = 0; sent < 50; sent++) await client.send(Buffer.alloc(whole(3)), transferPort);
     expect((await fetchWithPackage(tftp.server.port, 'file')).equals(FILE)).toBe(true);
+    await untilOver();
     client.close();
     sprayer.close();
-    await until('no transfer is left', () => tftp.server.stats().active === 0);
     expect(tftp.server.stats().ignored).toBeGreaterThan(1000);
   });
 });
