@@ -124,6 +124,7 @@ export const ERRORS = {
   asset_not_found: row('there is no asset {path}', 404, 'none', 'check the path'),
   digests_pending: row('the digests of {count} images are still being taken', 503, 'none', 'ask again in a while; GET /assets/images/ shows which are known', true),
   listener_failed: row('{name} does not listen: {why}', 503, 'none', 'read the log of the role, then start it again', true),
+  store_not_found: row('no metalflow keeps its store in {where}: {why}', 404, 'none', 'set METALFLOW_DATABASE_URL, or METALFLOW_DATA_DIR for the SQLite file of `metalflow up`, to what the roles of the site have'),
   store_unavailable: row('the store cannot be read: {why}', 503, 'none', 'check the database', true),
   temporal_unavailable: row('Temporal cannot be reached: {why}', 503, 'none', 'check Temporal; nothing is lost', true),
   rate_limited: row('too many requests', 429, 'none', 'wait a little', true),

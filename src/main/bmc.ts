@@ -11,18 +11,21 @@ import { findTarget, refuseADevicesBmc } from '../power/target.js';
 import { silentLogger } from '../telemetry/log.js';
 import { openBmcs } from './bmcs.js';
 import { openNetbox } from './house.js';
-import { openStore } from './open-store.js';
+import { findStore } from './open-store.js';
 import { createCloser } from './role.js';
 
 /** Seconds that a person waits for whoever talks to the BMC now. */
 const PATIENCE_SECONDS = 60;
 
-/** @throws node_not_found, node_ambiguous, device_invalid, netbox_unreachable, store_unavailable, reason_required, bmc_* */
+/** @throws node_not_found, node_ambiguous, device_invalid, netbox_unreachable, store_unavailable; for a command store_not_found, reason_required, bmc_* */
 export async function bmcByHand(config: Config, target: BmcTarget, ask: BmcAsk, tell: (text: string) => void): Promise<BmcReport> {
   const closer = createCloser();
   try {
-    const store = await openStore(config);
+    const { store, lacks } = await findStore(config);
     closer.add(() => store.close());
+    const isLook = ask.what === 'status' || ask.what === 'doctor';
+    if (lacks && !isLook) throw lacks;
+    if (lacks) tell(`${lacks.message}; only the BMC is asked`);
     const netbox = openNetbox(config, silentLogger());
     closer.add(() => netbox.close());
     const { limits } = config;

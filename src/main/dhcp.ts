@@ -11,7 +11,7 @@ import type { BootGate } from '../contracts/boot.js';
 import { MetalflowError } from '../domain/errors.js';
 import type { Logger } from '../telemetry/log.js';
 import type { Metrics } from './metrics.js';
-import { openStore } from './open-store.js';
+import { findStore } from './open-store.js';
 
 /** PXE firmware asks this one; DHCP has no way to name another. */
 const FIRMWARE_TFTP_PORT = 69;
@@ -32,7 +32,7 @@ export async function dhcpConfig(config: Config, options: DhcpConfigOptions): Pr
   const address = options.serverAddress ?? addressOfSettings(config) ?? refuse('no setting says at which IPv4 address nodes reach the boot plane: give --server-address');
   if (!config.assetsUrl && config.bootHttpPort === 0) refuse('METALFLOW_BOOT_HTTP_PORT is 0, a port that nobody knows beforehand: set it, or METALFLOW_ASSETS_URL');
   if (options.pool && !options.subnet) refuse('--pool needs --subnet');
-  const store = await openStore(config);
+  const { store, lacks } = await findStore(config);
   const devices = await store.netbootDevices.list().finally(() => store.close());
   const site = {
     place: { address, httpUrl: httpUrlOf(config, address, config.bootHttpPort) }, devices, unknownMac: config.unknownMac,
@@ -40,6 +40,7 @@ export async function dhcpConfig(config: Config, options: DhcpConfigOptions): Pr
   };
   const warnings = [
     ...(config.tftpPort === FIRMWARE_TFTP_PORT ? [] : [`METALFLOW_TFTP_PORT is ${config.tftpPort}, and firmware asks port ${FIRMWARE_TFTP_PORT} only: no BIOS and no UEFI will boot by PXE`]),
+    ...(lacks ? [lacks.message] : []),
     ...(devices.length > 0 || config.unknownMac === 'menu' ? [] : ['the store knows no device yet, so no machine is given a boot file: print it again when NetBox has been read']),
   ];
   return { config: options.server === 'kea' ? keaConfig(site) : dnsmasqConfig(site), devices: devices.length, warnings };

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { findIpxeBinaries } from '../boot/ipxe/binaries.js';
 import type { DoctorCheck } from '../cli/roles.js';
 import type { Config } from '../config/index.js';
+import { ERRORS } from '../domain/errors.js';
 import { silentLogger } from '../telemetry/log.js';
 import { openNetbox } from './house.js';
 import { openLibraries } from './libraries.js';
-import { openStore } from './open-store.js';
+import { findStore } from './open-store.js';
 import { connectTemporal, temporalTarget } from './temporal.js';
 import { findTemporalCli } from './temporal-server.js';
 
@@ -31,11 +32,11 @@ export async function doctor(config: Config): Promise<DoctorCheck[]> {
       return good(String(config.temporal.env['TEMPORAL_ADDRESS'] ?? 'by profile'));
     },
     store: async () => {
-      const store = await openStore(config);
-      const installation = await store.installation.read();
-      await store.close();
+      const { store, lacks } = await findStore(config);
+      const installation = await store.installation.read().finally(() => store.close());
+      if (lacks) return warning(lacks.message, `the first role that starts makes one; ${ERRORS[lacks.code].hint}`);
       if (installation?.status === 'mismatch') return bad(installation.why ?? 'mismatch', 'store and Temporal do not belong together: look, then `metalflow node adopt`');
-      return good(installation ? `installation ${installation.id} (${installation.status})` : 'new');
+      return good(`installation ${installation!.id}`);
     },
     netbox: async () => {
       if (!config.netboxUrl) return warning('not set', 'set METALFLOW_NETBOX_URL and METALFLOW_NETBOX_TOKEN');

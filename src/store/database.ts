@@ -1,4 +1,5 @@
 /** Opens the store: SQLite embedded, PostgreSQL shared. One door, the same queries. */
+import { existsSync } from 'node:fs';
 import { Kysely, Migrator, PostgresDialect, sql, SqliteAdapter, type Transaction } from 'kysely';
 import pg from 'pg';
 import { MetalflowError } from '../domain/errors.js';
@@ -16,17 +17,44 @@ const isSqlite = (db: Db): boolean => db.getExecutor().adapter instanceof Sqlite
 
 const MIGRATIONS = { '0001-first': first, '0002-node-log': nodeLog, '0003-device-metadata': deviceMetadata, '0004-power-watch': powerWatch };
 
+/** Forgotten when it is closed. */
+export const MEMORY_URL = 'sqlite::memory:';
+
+const fileOf = (url: string): string | null => (url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : null);
+
 /**
+ * Opens the database, and makes or mends its tables.
  * @param url `sqlite:<path>` or `postgres://…`
  * @throws store_unavailable
  */
 export async function openDatabase(url: string): Promise<Db> {
-  const dialect = url.startsWith('sqlite:')
-    ? new SharedFileDialect(url.slice('sqlite:'.length))
-    : new PostgresDialect({ pool: new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 5000 }) });
+  return opened(url, migrate);
+}
+
+/**
+ * The same for whoever may not make a store by asking for one.
+ * @returns null where no store was ever made: no file, or none of our tables
+ * @throws store_unavailable
+ */
+export async function openMadeDatabase(url: string): Promise<Db | null> {
+  const file = fileOf(url);
+  if (file !== null && !existsSync(file)) return null;
+  let isMade = false;
+  const db = await opened(url, async (one) => {
+    isMade = (await one.introspection.getTables()).some(({ name }) => name === 'installation');
+    if (isMade) await migrate(one);
+  });
+  if (isMade) return db;
+  await db.destroy();
+  return null;
+}
+
+async function opened(url: string, prepare: (db: Db) => Promise<void>): Promise<Db> {
+  const file = fileOf(url);
+  const dialect = file !== null ? new SharedFileDialect(file) : new PostgresDialect({ pool: new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 5000 }) });
   const db = new Kysely<Schema>({ dialect });
   try {
-    await migrate(db);
+    await prepare(db);
   } catch (error) {
     await db.destroy().catch(() => undefined);
     throw new MetalflowError('store_unavailable', { why: (error as Error).message }, { cause: error });

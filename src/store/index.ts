@@ -31,7 +31,7 @@ import { forgetBefore } from './retention.js';
 import { createRunStore } from './runs.js';
 import { createSeedDesk } from './seed-desk.js';
 
-export { openDatabase, type Db } from './database.js';
+export { MEMORY_URL, openDatabase, openMadeDatabase, type Db } from './database.js';
 export type { Outbox, OutboxMessage, OutboxRow } from './outbox.js';
 
 export interface Store extends Stores {

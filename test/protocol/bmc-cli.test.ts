@@ -1,6 +1,6 @@
 /** `metalflow bmc …` against a simulated AMT, a NetBox and a store. */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { runCli, type ExitCode, type Roles } from '../../src/cli/index.js';
 import { readConfig } from '../../src/config/config.js';
 import { bmcByHand } from '../../src/main/bmc.js';
+import { doctor } from '../../src/main/doctor.js';
 import { startAmtSimulator, type AmtSimulator } from '../../src/simulator/amt/simulator.js';
 import { startNetboxStandIn, type NetboxStandIn } from '../../src/simulator/netbox-stand-in/netbox-stand-in.js';
 import { createStore, openDatabase, type Store } from '../../src/store/index.js';
@@ -137,6 +138,54 @@ test('a bare address, of no device, is powered too: one command, and its end is 
   } finally {
     await bare.close();
   }
+});
+
+// A command from the wrong folder would find no open run, no lease and no device, and believe it.
+describe('where no installation keeps its store (A9)', () => {
+  const places = {
+    'there is no file': async () => undefined,
+    'the file is of somebody else': async () => { mkdirSync(elsewhere); writeFileSync(join(elsewhere, 'metalflow.db'), ''); },
+    'no worker has confirmed the installation': async () => {
+      const begun = createStore({ db: await openDatabase(`sqlite:${join(elsewhere, 'metalflow.db')}`), temporal: { look: async () => ({ kind: 'absent' }) } });
+      await begun.installation.begin('installation-b');
+      await begun.close();
+    },
+  };
+  let elsewhere: string;
+  let home: Record<string, string>;
+  beforeEach(() => {
+    elsewhere = join(dir, 'elsewhere');
+    home = env;
+    env = { ...env, METALFLOW_DATA_DIR: elsewhere, METALFLOW_SECRETS_DIR: join(dir, 'secrets') };
+  });
+  afterEach(() => {
+    env = home;
+    rmSync(elsewhere, { recursive: true, force: true });
+  });
+
+  test.each(Object.entries(places))('%s: on, off and pxe send nothing, and say where they looked and what names the right place', async (_, arrange) => {
+    await arrange();
+    for (const target of [address(), [deviceId], [name()]]) {
+      for (const what of ['on', 'off', 'pxe']) {
+        const said = await bmc(what, ...target, '--json');
+        const { error } = JSON.parse(said.out) as { error: { code: string; message: string; hint: string } };
+        expect([said.code, error.code, error.message]).toEqual([1, 'store_not_found', expect.stringContaining(join(elsewhere, 'metalflow.db'))]);
+        expect(error.hint).toMatch(/METALFLOW_DATABASE_URL.*METALFLOW_DATA_DIR/);
+      }
+    }
+    expect(sent()).toEqual({});
+  });
+
+  test('a look goes on, says so, and makes no store either', async () => {
+    for (const target of [address(), [deviceId]]) {
+      const said = await bmc('status', ...target);
+      expect([said.code, said.out, said.err]).toEqual([0, expect.stringContaining('power\ton\n'), expect.stringContaining(`no metalflow keeps its store in ${join(elsewhere, 'metalflow.db')}`)]);
+      expect((await bmc('doctor', ...target)).err).toContain('only the BMC is asked');
+    }
+    const { store: checked } = Object.fromEntries((await doctor(readConfig(env, 'cli'))).map(({ name: check, ...rest }) => [check, rest]));
+    expect(checked).toMatchObject({ result: 'warning', found: expect.stringContaining(elsewhere) });
+    expect(existsSync(elsewhere)).toBe(false);
+  });
 });
 
 describe('what is refused sends nothing', () => {

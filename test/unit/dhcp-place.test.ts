@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DhcpConfigOptions, PrintedDhcpConfig } from '../../src/cli/roles.js';
@@ -16,6 +16,8 @@ beforeAll(async () => {
   await store.devices.register(deviceOf({ id: '10', name: 'late', macs: ['02:00:00:00:00:0a', '02:00:00:00:00:01'], addresses: [] }), { state: 'active', adopted: false });
   await store.devices.register(deviceOf({ id: '9', name: 'early', macs: ['02:00:00:00:00:09'], addresses: [] }), { state: 'planned', adopted: false });
   for (const [id, state] of [['11', 'retired'], ['12', 'withdrawn'], ['13', 'retired-unproven']] as const) await store.devices.register(deviceOf({ id, name: state, macs: [`02:00:00:00:01:${id}`], addresses: [] }), { state, adopted: false });
+  await store.installation.begin('a');
+  await store.installation.confirm();
   await store.close();
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -52,7 +54,8 @@ test('every device but those at their life\'s end is in it, by its id, with all 
 
 test('what will not work as printed is said: TFTP on a port no firmware asks, a store without devices', async () => {
   expect((await print({ serverAddress: '10.0.0.1' }, { METALFLOW_TFTP_PORT: '6969' })).warnings).toEqual([expect.stringContaining('METALFLOW_TFTP_PORT is 6969')]);
-  expect((await print({ serverAddress: '10.0.0.1' }, { METALFLOW_DATA_DIR: join(dir, 'empty') })).warnings).toEqual([expect.stringContaining('knows no device yet')]);
+  expect((await print({ serverAddress: '10.0.0.1' }, { METALFLOW_DATA_DIR: join(dir, 'empty') })).warnings).toEqual([expect.stringContaining(join(dir, 'empty', 'metalflow.db')), expect.stringContaining('knows no device yet')]);
+  expect(existsSync(join(dir, 'empty'))).toBe(false);
 });
 
 test('the proxy does not start where no setting says at which address nodes reach us', async () => {
