@@ -11,7 +11,6 @@ const AssetName = z.string().max(200).refine((name) => ASSET_NAME.test(name.repl
 /** Class images are served without the gate, so nothing bootable may lie among them. */
 const BootableName = AssetName.refine((name) => !name.startsWith(IMAGES_FOLDER), 'must not lie among the class images');
 const HttpUrl = z.string().max(300).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._/-]*)?$/, 'must be http(s)://host[:port][/path]');
-const HostPort = z.string().max(300).regex(/^[A-Za-z0-9.:[\]-]+:\d{1,5}$/, 'must be host:port');
 const Host = z.string().max(253).regex(/^[A-Za-z0-9.:-]+$/, 'must be an address or a host name');
 const KernelWord = z.string().max(200).regex(KERNEL_WORD, 'must be one kernel argument of letters, digits and ._:/,=@%+~[]-')
   .refine((word) => !RESERVED_ARGUMENTS.has(word.split('=')[0]!), 'is an argument that metalflow sets itself');
@@ -24,9 +23,6 @@ export const BootSettings = z.strictObject({
   uki: BootableName.optional(),
   /** The agent plane as a node reaches it. */
   agentUrl: HttpUrl,
-  /** The agent plane's gRPC port as HookOS reads it. */
-  grpcAuthority: HostPort,
-  grpcTls: z.boolean().default(true),
   syslogHost: Host.optional(),
   /** The agent's container image; HookOS does not start without one. */
   agentImage: z.string().max(300).regex(/^[A-Za-z0-9._:/@-]+$/, 'must be an image reference').optional(),

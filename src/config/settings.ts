@@ -29,7 +29,7 @@ export const SETTING_GROUPS = {
     bootHttpsPort: { name: 'METALFLOW_BOOT_HTTPS_PORT', of: 'TCP port of the same over TLS; open only with METALFLOW_BOOT_TLS_CERT', default: '7443', parse: port },
     syslogPort: { name: 'METALFLOW_SYSLOG_PORT', of: 'UDP port of the syslog receiver', default: '514', parse: port },
     syslogJournal: { name: 'METALFLOW_SYSLOG_JOURNAL', of: 'program that puts the lines of nodes into the system journal as well, called as `<program> --journald` (util-linux: logger); empty forwards none', default: '', parse: text },
-    agentGrpcPort: { name: 'METALFLOW_AGENT_GRPC_PORT', of: 'TCP port of the Tink agent gRPC service', default: '42113', parse: port },
+    agentGrpcPort: { name: 'METALFLOW_AGENT_GRPC_PORT', of: 'TCP port kept for the gRPC service of the plain Tink agent, which is not there yet: it opens nothing, and no node is sent to it', default: '42113', parse: port },
     agentHttpPort: { name: 'METALFLOW_AGENT_HTTP_PORT', of: 'TCP port of attestation, orders, codes and seeds', default: '42114', parse: port },
     metadataPort: { name: 'METALFLOW_METADATA_PORT', of: 'TCP port of the metadata service', default: '50061', parse: port },
     operatorPort: { name: 'METALFLOW_OPERATOR_PORT', of: 'TCP port of the webhook, the nodes and the metrics', default: '8080', parse: port },

@@ -43,9 +43,8 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
   const closer = createCloser();
   const address = await listenAddress(config.bindAddress);
   const now = (): Date => new Date();
-  const agentHost = new URL(agentUrl).hostname.replace(/^\[|\]$/g, '');
   const settings = readSettings({
-    agentUrl, grpcAuthority: `${agentHost}:${config.agentGrpcPort || 42113}`, grpcTls: agentUrl.startsWith('https:'), syslogHost: syslogHostOf(config),
+    agentUrl, syslogHost: syslogHostOf(config),
     kernel: config.netbootKernel, initrd: config.netbootInitrd, extraArguments: config.netbootArguments, shell: config.ipxeShell, ...(config.netbootUki && { uki: config.netbootUki }), ...(config.agentImage && { agentImage: config.agentImage }),
   });
 

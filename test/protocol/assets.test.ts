@@ -32,7 +32,7 @@ beforeAll(async () => {
   server = createBootHttp({
     // No device may boot anything: class images do not ask.
     gate: { decide: async () => ({ kind: 'boot-disk', subject: null, why: 'no_permission' }) },
-    directory: fakeBootDirectory(), settings: BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113' }),
+    directory: fakeBootDirectory(), settings: BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114' }),
     assetsDir: folder.root, binaries: createBootFiles({ roots: [], log }), log, ready: async () => {},
     classImages: async () => [{ className: 'nixos', path: 'images/node.raw', sha256: sha256(IMAGE) }, { className: 'talos', path: 'images/node.raw', sha256: '0'.repeat(64) }, { className: 'gone', path: 'images/gone.raw', sha256: '0'.repeat(64) }],
   });
@@ -188,7 +188,7 @@ test('a client that leaves in the middle costs no open file', async () => {
   const files = createBootFiles({ roots: [folder.root], log });
   const watching = createBootHttp({
     gate: { decide: async () => ({ kind: 'wait-menu', subject: null, why: 'unknown_device' }) },
-    directory: fakeBootDirectory(), settings: BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113' }), assetsDir: folder.root,
+    directory: fakeBootDirectory(), settings: BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114' }), assetsDir: folder.root,
     binaries: {
       names: files.names,
       open: async (name) => {

@@ -44,7 +44,7 @@ interface Plane {
 function plane(options: { unknownMac?: UnknownMacPolicy; settings?: Record<string, unknown>; trustedProxies?: string[]; listeners?: () => Listeners; downloadsOfOne?: number } = {}): Plane {
   const log = silentLogger();
   const gate = createBootGate({ directory, unknownMac: options.unknownMac ?? 'disk', now: () => NOW, log });
-  const settings = { ...BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113' }), ...options.settings };
+  const settings = { ...BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114' }), ...options.settings };
   const trustedProxies = options.trustedProxies ?? ['127.0.0.1'];
   const server = createBootHttp({ gate, directory, settings, assetsDir: folder.root, binaries: createBootFiles({ roots: [folder.root], log }), log, ready: () => ready(), trustedProxies, listeners: options.listeners, downloadsOfOne: options.downloadsOfOne });
   servers.push(server);

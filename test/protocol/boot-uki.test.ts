@@ -20,7 +20,7 @@ test('a UKI is the same to the byte over HTTP and over TFTP, asked twice, and th
   const directory = fakeBootDirectory({ [MAC]: permitted({ systemUuid: '4c4c4544-0001-4000-8000-000000000001' }) });
   const http = createBootHttp({
     gate: createBootGate({ directory, unknownMac: 'disk', now: () => NOW, log }), directory, log, ready: async () => {}, assetsDir: folder.root, binaries: createBootFiles({ roots: [], log }),
-    settings: BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113', uki: 'signed/node.efi' }),
+    settings: BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', uki: 'signed/node.efi' }),
   });
   const base = await http.listen({ host: '127.0.0.1', port: 0 });
   const tftp = await testTftp(folder.root, { unknownMac: 'menu', limits: PATIENT });

@@ -35,7 +35,7 @@ async function startBootPlane(agentUrl: string): Promise<{ directory: FakeBootDi
   const root = await bootFolder({ 'vmlinuz-x86_64': 'a kernel', 'initramfs-x86_64': 'an initrd' });
   const binaries = createBootFiles({ roots: [], inMemory: new Map([['ipxe.efi', placeholderBinary('ipxe.efi')]]), log });
   const tftp = await startTftpServer({ gate, files: binaries, address: '127.0.0.1', port: 0, log });
-  const http = createBootHttp({ gate, directory, settings: BootSettings.parse({ agentUrl, grpcAuthority: '127.0.0.1:42113' }), assetsDir: root.root, binaries, log, ready: async () => undefined });
+  const http = createBootHttp({ gate, directory, settings: BootSettings.parse({ agentUrl }), assetsDir: root.root, binaries, log, ready: async () => undefined });
   await http.listen({ host: '127.0.0.1', port: 0 });
   closers.push(() => root.remove(), () => http.close(), () => tftp.close());
   const scriptUrl = `http://127.0.0.1:${(http.server.address() as AddressInfo).port}/ipxe/script/<mac>/auto.ipxe`;

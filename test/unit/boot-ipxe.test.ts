@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const settings = (changes: Record<string, unknown> = {}): BootSettings =>
-  BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', grpcAuthority: '10.0.0.1:42113', syslogHost: '10.0.0.1', agentImage: '10.0.0.1:5000/metalflow/agent:1', extraArguments: ['console=ttyS0,115200'], ...changes });
+  BootSettings.parse({ agentUrl: 'https://10.0.0.1:42114', syslogHost: '10.0.0.1', agentImage: '10.0.0.1:5000/metalflow/agent:1', extraArguments: ['console=ttyS0,115200'], ...changes });
 const known = { kind: 'known', mac: '02:01:48:aa:bb:0c' } as const;
 const run = { kind: 'run', deviceId: '7', run: 3 } as const;
 
@@ -30,7 +30,7 @@ describe('the script of a run', () => {
         'set tries:int32 0',
         'echo metalflow: device 7, run 3',
         ':again',
-        'kernel /assets/vmlinuz-${arch}?mac=02:01:48:aa:bb:0c syslog_host=10.0.0.1 grpc_authority=10.0.0.1:42113 tinkerbell_tls=true tinkerbell_insecure_tls=false worker_id=02:01:48:aa:bb:0c hw_addr=02:01:48:aa:bb:0c modules=loop,squashfs,sd-mod,usb-storage intel_iommu=on iommu=pt initrd=initrd tink_worker_image=10.0.0.1:5000/metalflow/agent:1 metalflow_url=https://10.0.0.1:42114 console=ttyS0,115200 || goto failed',
+        'kernel /assets/vmlinuz-${arch}?mac=02:01:48:aa:bb:0c syslog_host=10.0.0.1 tinkerbell_insecure_tls=false worker_id=02:01:48:aa:bb:0c hw_addr=02:01:48:aa:bb:0c modules=loop,squashfs,sd-mod,usb-storage intel_iommu=on iommu=pt initrd=initrd tink_worker_image=10.0.0.1:5000/metalflow/agent:1 metalflow_url=https://10.0.0.1:42114 console=ttyS0,115200 || goto failed',
         'initrd --name initrd /assets/initramfs-${arch}?mac=02:01:48:aa:bb:0c || goto failed',
         'boot || goto failed',
         ':failed',
@@ -46,6 +46,10 @@ describe('the script of a run', () => {
         '',
       ].join('\n'),
     );
+  });
+
+  test('sends no agent to a gRPC port: nobody listens there (C4)', () => {
+    expect(script.split(' ').filter((word) => /^(grpc_authority|tinkerbell_tls)=/.test(word))).toEqual([]);
   });
 
   test('takes the MAC from iPXE when the request named none', () => {

@@ -67,15 +67,15 @@ function load(settings: BootSettings, mac: NodeMac): ScriptLine[] {
   ];
 }
 
-/** In the order of the stack metalflow replaces, for people who compare the two; what that stack does not know comes last. */
+/**
+ * In the order of the stack metalflow replaces, for people who compare the two; what that stack does not know comes last. Its
+ * `grpc_authority` and `tinkerbell_tls` are left out: nobody listens there yet, and an agent that was sent there would try for ever.
+ */
 function kernelArguments(settings: BootSettings, mac: NodeMac): KernelArgument[] {
-  const yesOrNo = (value: boolean): string => (value ? 'true' : 'false');
   return [
     ...(settings.syslogHost ? [{ name: 'syslog_host', value: settings.syslogHost }] : []),
-    { name: 'grpc_authority', value: settings.grpcAuthority },
-    { name: 'tinkerbell_tls', value: yesOrNo(settings.grpcTls) },
     // HookOS reads it; a certificate that a node cannot check is never accepted.
-    { name: 'tinkerbell_insecure_tls', value: yesOrNo(false) },
+    { name: 'tinkerbell_insecure_tls', value: 'false' },
     { name: 'worker_id', value: mac },
     { name: 'hw_addr', value: mac },
     { name: 'modules', value: 'loop,squashfs,sd-mod,usb-storage' },
