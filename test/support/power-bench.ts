@@ -34,7 +34,7 @@ export function powerBench(address: BmcAddress, systemUuid: string, open: () => 
     },
   };
   const caller = { workflowId: 'node/7/run/1', temporalRunId: 'temporal-run-1' };
-  const limits = { limitSeconds: 30, settlingSeconds: 1, pollSeconds: 0.2 };
+  const limits = { limitSeconds: 120, settlingSeconds: 1, pollSeconds: 0.2 };
   const ref = { deviceId: '7', run: 1, bmc: address };
   const change = (activities: PowerActivities, command: 'on' | 'off', intent: string): Promise<unknown> => runActivity(caller, activities.changePower, { ...ref, ...limits, command, intent });
   return {

@@ -28,7 +28,7 @@ export interface HookEvent {
   readonly at: string;
 }
 
-const TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 30_000;
 
 export const newRequestId = (): string => randomUUID();
 

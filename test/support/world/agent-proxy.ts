@@ -41,6 +41,8 @@ export async function startAgentProxy(): Promise<AgentProxy> {
     const onward = request({ host: '127.0.0.1', port, method: incoming.method, path: incoming.url, headers: incoming.headers }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers);
       answer.on('data', (part: Buffer) => void answered.push(part)).on('end', () => overhear(incoming.url ?? '', asked, answered));
+      // A house that dies in the middle of an answer ends it for the node too.
+      answer.on('aborted', () => outgoing.destroy());
       answer.pipe(outgoing);
     });
     incoming.on('data', (part: Buffer) => void asked.push(part));

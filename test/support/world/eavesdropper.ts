@@ -33,6 +33,7 @@ export async function startEavesdropper(agentPort: number): Promise<Eavesdropper
         });
       }
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.on('aborted', () => outgoing.destroy());
       answer.pipe(outgoing);
     });
     onward.on('error', () => outgoing.destroy());

@@ -35,7 +35,7 @@ const LIMITS: WorldLimits = {
   poweringOff: 30, poweringOn: 30, settling: 10, awaitingBoot: 90, awaitingAttestation: 90, confirmingSeed: 90, confirmingOff: 60, agentSilence: 60, orderQueued: 90, bmcLock: 30, activityTry: 20, taking: 60, arming: 60, rebooting: 90,
 };
 /** Of a test that waits for a node: many times what a laden machine needs. */
-const PATIENCE_SECONDS = 150;
+const PATIENCE_SECONDS = 300;
 
 export interface WorldOptions {
   readonly limits?: WorldLimits;
