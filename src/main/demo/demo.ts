@@ -10,6 +10,7 @@ import type { RunRow } from '../../contracts/operator.js';
 import { createLogger } from '../../telemetry/log.js';
 import { createCloser, untilSignal } from '../role.js';
 import { startHouse, type House } from '../up.js';
+import { lookingAround, writeCommandLineSettings } from './command-line.js';
 import { createObserver, type Observer } from './observer.js';
 import { createScreen, table, type Screen } from './screen.js';
 import { addNode, prepareFiles, startDemoNetbox, type DemoNode } from './world.js';
@@ -39,13 +40,16 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const signalled = untilSignal().then(() => (isStopped.yes = true));
   let results: DemoResult[] = [];
   try {
-    const { house, nodes, play } = await setTheStage(options, dir, screen, closer);
+    const { house, nodes, commandLine, play } = await setTheStage(options, dir, screen, closer);
     results = await play(isStopped);
     const ok = results.every((result) => result.result === 'done' && result.digestExpected === result.digestOnDisk);
     screen.say(`\n${table(['node', 'run', 'result', 'seconds', 'image digest expected', 'found on disk'], results.map((r) => [r.name, r.run, r.result, r.seconds.toFixed(1), short(r.digestExpected), short(r.digestOnDisk)]))}\n`);
     for (const node of nodes) screen.say(`${node.name.padEnd(28)} ${linkOf(house, node)}`);
     if (options.keep && !isStopped.yes) {
+      const retired = results.find(({ run }) => run === 'retire')?.name;
+      const active = results.find(({ name, result }) => name !== retired && result === 'done');
       screen.say(`\neverything stays up: Temporal UI ${house.temporalUi}, operator plane ${house.operator.url}, data in ${dir}. Ctrl-C ends it.`);
+      screen.say(lookingAround(commandLine, active?.name ?? null));
     }
     if (options.json) process.stdout.write(`${JSON.stringify({ ok, temporalUi: house.temporalUi, nodes: results })}\n`);
     if (options.keep && !isStopped.yes) await signalled;
@@ -58,7 +62,15 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 const short = (digest: string | null): string => (digest ? `${digest.slice(0, 16)}…` : '–');
 const linkOf = (house: House, node: DemoNode): string => `${house.temporalUi}/workflows/${encodeURIComponent(lifecycleId(node.deviceId))}`;
 
-async function setTheStage(options: DemoOptions, dir: string, screen: Screen, closer: ReturnType<typeof createCloser>): Promise<{ house: House; nodes: DemoNode[]; play: (isStopped: { yes: boolean }) => Promise<DemoResult[]> }> {
+interface Stage {
+  readonly house: House;
+  readonly nodes: readonly DemoNode[];
+  /** File with the settings of a command line that speaks to this demo. */
+  readonly commandLine: string;
+  play(isStopped: { yes: boolean }): Promise<DemoResult[]>;
+}
+
+async function setTheStage(options: DemoOptions, dir: string, screen: Screen, closer: ReturnType<typeof createCloser>): Promise<Stage> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const logFile = createWriteStream(join(dir, 'demo.log'));
   closer.add(() => new Promise((resolve) => logFile.end(resolve)));
@@ -68,6 +80,7 @@ async function setTheStage(options: DemoOptions, dir: string, screen: Screen, cl
   const { config, operatorToken, expected } = prepareFiles(dir, { url: netbox.url, token, secret });
   const house = await startHouse(config, { placeholders: true, log });
   closer.add(() => house.close());
+  const commandLine = writeCommandLineSettings(dir, house.operator.url, { url: netbox.url, token });
   netbox.webhook = { url: `${house.operator.url}/webhooks/netbox`, secret };
   screen.say(`metalflow is up: Temporal UI ${house.temporalUi}, operator plane ${house.operator.url}, NetBox stand-in ${netbox.url}`);
 
@@ -84,6 +97,7 @@ async function setTheStage(options: DemoOptions, dir: string, screen: Screen, cl
   return {
     house,
     nodes,
+    commandLine,
     async play(isStopped) {
       screen.say(`\nprovision: desired_action is set in NetBox, its signed webhook does the rest`);
       for (const node of nodes) ask(node, 'provision');

@@ -38,6 +38,13 @@ export interface DemoNode {
   readonly machine: SimulatedMachine;
 }
 
+export interface DemoNetbox {
+  readonly url: string;
+  readonly token: string;
+  /** Of its webhook. */
+  readonly secret: string;
+}
+
 export interface DemoFiles {
   readonly config: Config;
   readonly operatorToken: string;
@@ -48,12 +55,14 @@ export interface DemoFiles {
 const images = (): ImageRow[] => JSON.parse(readFileSync(join(IMAGES, 'index.json'), 'utf8')) as ImageRow[];
 
 /** Writes secrets, classes and assets below `dir`, and reads the settings that point there. */
-export function prepareFiles(dir: string, netbox: { url: string; token: string; secret: string }, settings: Record<string, string> = {}): DemoFiles {
+export function prepareFiles(dir: string, netbox: DemoNetbox, settings: Record<string, string> = {}): DemoFiles {
   const at = (...parts: string[]): string => join(dir, ...parts);
   for (const folder of ['secrets', 'assets/images', 'tftp', 'nodes']) mkdirSync(at(folder), { recursive: true, mode: 0o700 });
   const operatorToken = randomBytes(24).toString('base64url');
   writeFileSync(at('secrets', 'bmc-amt.json'), JSON.stringify(AMT), { mode: 0o600 });
   writeFileSync(at('secrets', 'operator-tokens.json'), JSON.stringify({ tokens: [{ name: 'demo', role: 'approver', sha256: createHash('sha256').update(operatorToken).digest('hex') }] }), { mode: 0o600 });
+  // For a person's command line: it is the token whose digest the plane has.
+  writeFileSync(at('secrets', 'operator-token'), operatorToken, { mode: 0o600 });
   const rows = images();
   for (const { file } of rows) cpSync(join(IMAGES, file), at('assets', 'images', file));
   // The simulated node boots whatever it fetched; a real one needs a netboot system here.
