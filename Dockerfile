@@ -8,9 +8,9 @@ COPY src src
 RUN node scripts/build.mjs
 
 FROM node:20-bookworm-slim
-# ipxe: firmware for TFTP. xz and zstd: packed images. The capability lets the unprivileged user bind ports 69 and 514.
+# ipmitool: BMCs that speak IPMI. ipxe: firmware for TFTP. xz and zstd: packed images. The capability lets the unprivileged user bind ports 69 and 514.
 RUN apt-get update \
- && apt-get install -y --no-install-recommends ca-certificates ipxe libcap2-bin xz-utils zstd \
+ && apt-get install -y --no-install-recommends ca-certificates ipmitool ipxe libcap2-bin xz-utils zstd \
  && rm -rf /var/lib/apt/lists/* \
  && setcap cap_net_bind_service=+ep "$(readlink -f "$(command -v node)")" \
  && install -d -o node -g node /data

@@ -8,6 +8,7 @@ import { parse } from 'yaml';
 import { makeSecrets } from '../../scripts/lib/site-secrets.mjs';
 import { findTemporal } from '../../scripts/lib/temporal.mjs';
 import { CONFIG_ROLES, readConfig, type ConfigRole } from '../../src/config/config.js';
+import { SETTING_GROUPS, SETTINGS } from '../../src/config/settings.js';
 import { SEARCH_ATTRIBUTES } from '../../src/contracts/messages.js';
 import { OperatorTokens } from '../../src/contracts/operator.js';
 import { readClasses } from '../../src/images/classes-yaml.js';
@@ -26,7 +27,8 @@ interface Service {
   image: string;
   restart?: string;
   command?: string[];
-  environment?: Record<string, string>;
+  /** null: as the environment of compose, or .env, has it. */
+  environment?: Record<string, string | null>;
   ports?: string[];
   volumes?: string[];
   secrets?: string[];
@@ -57,6 +59,21 @@ function findCompose(): string[] | null {
   }
   return null;
 }
+
+const SECRETS = new Set<string>(Object.values(SETTINGS).filter(({ secret }) => secret).map(({ name }) => name));
+/** The container's own places: what .env says of them is of the host. */
+const OF_THE_CONTAINER = ['DATA_DIR', 'SECRETS_DIR', 'CLASSES_FILE', 'TEMPLATES_DIR', 'SEEDS_DIR', 'ASSETS_DIR', 'TFTP_ROOT'].map((name) => `METALFLOW_${name}`);
+/** Settings of one role; no other reads them. */
+const OF_ONE: Record<string, readonly ConfigRole[]> = {
+  METALFLOW_BIND_ADDRESS: ['boot', 'agentapi'], METALFLOW_METRICS_PORT: ['boot'],
+  METALFLOW_OPERATOR_BIND_ADDRESS: ['operatorapi'], METALFLOW_AGENT_TLS_CERT: ['agentapi'], METALFLOW_AGENT_TLS_KEY: ['agentapi'],
+};
+/** Of the embedded Temporal, of a person's command line, and of tests and the demo. */
+const OF_NO_CONTAINER = new Set<string>([
+  ...Object.values(SETTING_GROUPS['Demo and tests only']), ...Object.values(SETTING_GROUPS['The command line']), SETTINGS.temporalCli, SETTINGS.temporalPort, SETTINGS.temporalUiPort,
+].map(({ name }) => name));
+/** What .env may say, and every role that knows it is told. */
+const OF_THE_SITE = Object.values(SETTINGS).map(({ name }) => name).filter((name) => ![...OF_THE_CONTAINER, ...Object.keys(OF_ONE), ...SECRETS, ...OF_NO_CONTAINER].includes(name));
 
 const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');
 const compose = parse(substitute(read('docker-compose.yml')), { merge: true }) as Compose;
@@ -96,7 +113,7 @@ describe(`docker-compose.yml, judged by rules of our own${tool ? ` and by ${tool
 
   test('no password, token or secret is written down: they come as files', () => {
     for (const [name, { environment = {} }] of services) {
-      const written = Object.keys(environment).filter((key) => /PASSWORD|PWD|TOKEN|SECRET(?!S_DIR)|DATABASE_URL/.test(key) && !key.endsWith('_FILE'));
+      const written = Object.keys(environment).filter((key) => SECRETS.has(key) || (!key.startsWith('METALFLOW_') && /PASSWORD|PWD|TOKEN|SECRET/.test(key) && !key.endsWith('_FILE')));
       expect([name, written]).toEqual([name, []]);
     }
   });
@@ -143,11 +160,56 @@ describe(`docker-compose.yml, judged by rules of our own${tool ? ` and by ${tool
     const folder = mkdtempSync(path.join(tmpdir(), 'metalflow-compose-'));
     try {
       writeFileSync(path.join(folder, 'secret'), 'postgres://metalflow:x@store-db:5432/metalflow');
-      const environment = Object.entries(compose.services[role]!.environment!).map(([name, value]) => [name, name.endsWith('_FILE') && value.startsWith('/run/secrets/') ? path.join(folder, 'secret') : value]);
-      expect(readConfig(Object.fromEntries(environment) as Record<string, string>, role)).toMatchObject({ role, temporal: { embedded: false, env: { TEMPORAL_ADDRESS: 'temporal:7233', TEMPORAL_NAMESPACE: 'metalflow' } }, secretsDir: '/secrets' });
+      const environment = Object.entries(compose.services[role]!.environment!).map(([name, value]) => [name, value !== null && name.endsWith('_FILE') && value.startsWith('/run/secrets/') ? path.join(folder, 'secret') : value]);
+      expect(readConfig(Object.fromEntries(environment.map(([name, value]) => [name, value ?? undefined])) as Record<string, string | undefined>, role)).toMatchObject({ role, temporal: { embedded: false, env: { TEMPORAL_ADDRESS: 'temporal:7233', TEMPORAL_NAMESPACE: 'metalflow' } }, secretsDir: '/secrets' });
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+
+  describe('settings (B9)', () => {
+    const own = (name: string): string[] => ours.filter(([, { environment }]) => Object.hasOwn(environment!, name)).map(([role]) => role).sort();
+    const everyRole = ours.map(([role]) => role).sort();
+
+    test('each setting of the house is told to the roles that know it; a new one that is forgotten here is named', () => {
+      const forgotten = OF_THE_SITE.filter((name) => own(name).length < ours.length);
+      const misplaced = Object.entries(OF_ONE).filter(([name, roles]) => own(name).join() !== [...roles].sort().join()).map(([name]) => name);
+      const unplaced = OF_THE_CONTAINER.filter((name) => own(name).length < ours.length);
+      expect({ forgotten, misplaced, unplaced }).toEqual({ forgotten: [], misplaced: [], unplaced: [] });
+    });
+
+    test('secrets come as files to every role, and what is of no container goes to none', () => {
+      for (const name of SECRETS) expect([name, own(name), own(`${name}_FILE`)]).toEqual([name, [], OF_NO_CONTAINER.has(name) ? [] : everyRole]);
+      expect([...OF_NO_CONTAINER].filter((name) => own(name).length > 0)).toEqual([]);
+    });
+
+    test('what .env says is what the roles get: no setting is given a value of its own here, but a default', () => {
+      const text = read('docker-compose.yml');
+      for (const name of OF_THE_SITE) expect([name, new RegExp(`^ +${name}:( \\$\\{${name}(:[-?][^}]*)?\\})?$`, 'm').test(text)]).toEqual([name, true]);
+    });
+
+    judge('and compose passes it on: a line in .env reaches every role, and one that is not there none', () => {
+      const [program, ...words] = tool!;
+      const folder = mkdtempSync(path.join(tmpdir(), 'metalflow-compose-'));
+      try {
+        const said = { ...GIVEN, METALFLOW_AGENT_IMAGE: 'registry.example/agent:1', METALFLOW_PROXY_DHCP: 'on', METALFLOW_BMC_CA_FILE: '/site/bmc-ca.pem' };
+        writeFileSync(path.join(folder, '.env'), Object.entries(said).map(([name, value]) => `${name}=${value}\n`).join(''));
+        const out = execFileSync(program!, [...words, '--env-file', path.join(folder, '.env'), '-f', path.join(ROOT, 'docker-compose.yml'), 'config'], { env: { PATH: process.env.PATH, HOME: tmpdir() }, encoding: 'utf8', timeout: 60_000 });
+        for (const role of everyRole) {
+          const { environment = {} } = (parse(out) as Compose).services[role]!;
+          expect([role, environment]).toEqual([role, expect.objectContaining({ METALFLOW_AGENT_IMAGE: 'registry.example/agent:1', METALFLOW_PROXY_DHCP: 'on', METALFLOW_BMC_CA_FILE: '/site/bmc-ca.pem', METALFLOW_TEMPORAL_UI_URL: expect.stringContaining('/namespaces/metalflow') })]);
+          expect(environment.METALFLOW_NETBOOT_UKI ?? null).toBeNull();
+        }
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    });
+  });
+
+  test('the image has every program that a role calls', () => {
+    const packages = /apt-get install -y --no-install-recommends ([^\\\n]+)/.exec(read('Dockerfile'))![1]!.trim().split(' ');
+    // ipmitool: the driver of IPMI. ipxe: the programs that TFTP gives out. xz-utils and zstd: what images are packed with.
+    expect(packages).toEqual(expect.arrayContaining(['ipmitool', 'ipxe', 'xz-utils', 'zstd']));
   });
 
   test('the boot role has its metrics on loopback, and is watched for being alive, not for what it needs', () => {
