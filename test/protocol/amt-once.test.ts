@@ -1,17 +1,7 @@
 /** However lag, lost answers, dying nonces and a sleeping ME fall together: one call of powerOff is at most one command. */
 import type { AmtFaults } from '../../src/simulator/amt/faults.js';
 import { noSocketsLeft, startAmtBench } from '../support/amt.js';
-
-/** mulberry32: the same faults for the same seed. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
+import { seededRandom } from '../support/random.js';
 
 function drawFaults(random: () => number): Partial<AmtFaults> {
   const upTo = (most: number): number => Math.floor(random() * (most + 1));
@@ -28,13 +18,11 @@ function drawFaults(random: () => number): Partial<AmtFaults> {
   };
 }
 
-// Some hundred requests, each with a connection of its own: a busy machine takes its time.
-
 const WORLDS = 24;
 const seen = new Set<string>();
 
 test.each([1, 2, 3])(`in ${WORLDS} drawn worlds (seed %i) one call is at most one command, and its result says what may be true`, async (seed) => {
-  const random = seeded(seed);
+  const random = seededRandom(seed);
   const { amt, machine, open, close } = await startAmtBench({ initialPower: 'on' });
   for (let world = 0; world < WORLDS; world += 1) {
     amt.setPower('on');
