@@ -6,6 +6,7 @@ import { lifecycleId, SIGNALS } from '../contracts/messages.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { DeviceRecord, Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
+import { createComparison } from './compare-devices.js';
 import { heartbeat } from './context.js';
 import { FIRST_STATE } from './netbox.js';
 import { firstUnknownRun } from './run-numbers.js';
@@ -24,6 +25,12 @@ const RECONCILE_OVERLAP_MS = 120_000;
 export function createLifecycleActivities({ stores, temporal, netbox, trySeconds, linkInstallation }: LifecycleActivitiesDeps) {
   /** What the last reconcile of this process read. Another process, or a new one, tells it once more. */
   let told: ReadonlyMap<string, string> = new Map();
+  const compareNext = createComparison({ devices: stores.devices, netbox });
+  /** One that completed had looked, and found nothing to live for: a request on a retired device starts no lifecycle at each reconcile. */
+  async function wasHeard(deviceId: string): Promise<boolean> {
+    const look = await temporal.look(lifecycleId(deviceId));
+    return look.kind === 'running' || (look.kind === 'closed' && look.how === 'completed');
+  }
   /** A status that is not the store's was written by the store that was lost, or by a person: either knows better. */
   async function takeStateOfNetbox({ deviceId, netboxStatus }: DeviceRecord): Promise<void> {
     const device = await netbox.readDevice(deviceId).catch((error: unknown) => {
@@ -67,15 +74,19 @@ export function createLifecycleActivities({ stores, temporal, netbox, trySeconds
       const since = mark && new Date(Date.parse(mark) - RECONCILE_OVERLAP_MS).toISOString();
       const { devices, newest } = await netbox.listChanged(since);
       let signalled = 0;
-      for (const { id: deviceId, lastUpdated } of devices) {
-        // What overlaps was told before. Telling it for ever would fill histories, and a held run takes 10,000 signals at most.
-        if (told.get(deviceId) === lastUpdated && (await temporal.look(lifecycleId(deviceId))).kind === 'running') continue;
+      async function tell(deviceId: string): Promise<void> {
         await temporal.signalLifecycle(deviceId, SIGNALS.deviceChanged.name, { source: 'reconcile' });
         heartbeat({ signalled: ++signalled });
+      }
+      for (const { id: deviceId, lastUpdated } of devices) {
+        // What overlaps was told before. Telling it for ever would fill histories, and a held run takes 10,000 signals at most.
+        if (told.get(deviceId) === lastUpdated && (await wasHeard(deviceId))) continue;
+        await tell(deviceId);
       }
       told = new Map(devices.map(({ id, lastUpdated }) => [id, lastUpdated]));
       const restarted = await restartMissingLifecycles({ stores, temporal }, (count) => heartbeat({ restarted: count }));
       if (newest) await stores.devices.setReconcileMark(newest);
+      await compareNext(tell);
       return { signalled, restarted };
     },
   };

@@ -69,7 +69,7 @@ export const SETTING_GROUPS = {
     netboxUrl: { name: 'METALFLOW_NETBOX_URL', of: 'NetBox, without /api', default: null, parse: url('https:', 'http:') },
     netboxToken: { name: 'METALFLOW_NETBOX_TOKEN', of: 'API token: reads devices, writes status, custom fields and journal entries', default: null, parse: text, secret: true },
     netboxWebhookSecret: { name: 'METALFLOW_NETBOX_WEBHOOK_SECRET', of: 'secret of the NetBox webhook; without it, every webhook is refused', default: null, parse: text, secret: true },
-    reconcileSeconds: { name: 'METALFLOW_RECONCILE_SECONDS', of: 'seconds between two reads of NetBox that repair what a lost webhook left', default: '60', parse: wholeNumber(1, 86_400) },
+    reconcileSeconds: { name: 'METALFLOW_RECONCILE_SECONDS', of: 'seconds between two reads of NetBox that repair what a lost webhook left; each also compares 50 devices, in turn, for what NetBox stamps on none (a deletion, a MAC, an address, a config context)', default: '60', parse: wholeNumber(1, 86_400) },
   },
   BMCs: {
     ipmiCipherSuites: { name: 'METALFLOW_IPMI_CIPHER_SUITES', of: 'RMCP+ cipher suites, comma-separated; the next is tried only where a BMC does not know the last (17: SHA-256; 3: SHA-1, all that older BMCs have)', default: '17,3', parse: numberList(1, 17) },

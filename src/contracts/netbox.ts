@@ -1,4 +1,5 @@
 /** NetBox, seen from the activities: desired state in, status and journal out; no decisions. */
+import type { MetalflowError } from '../domain/errors.js';
 import type { NetboxStatus } from '../domain/states.js';
 import type { Device } from './device.js';
 
@@ -20,6 +21,11 @@ export type WriteResult = { readonly kind: 'written'; readonly device: Device } 
 export interface NetboxClient {
   /** null when NetBox has no such device. */
   readDevice(deviceId: string): Promise<Device | null>;
+  /**
+   * Several devices in a few requests, without their ETags: to compare, not to write. One that NetBox does not have is absent, and one
+   * that cannot be read is its `device_invalid`.
+   */
+  readDevices(deviceIds: readonly string[]): Promise<ReadonlyMap<string, Device | MetalflowError>>;
   /** With If-Match on the device's ETag. */
   writeDevice(device: Device, change: { status?: NetboxStatus; fields?: NetboxFields; message: string }): Promise<WriteResult>;
   addJournalEntry(deviceId: string, kind: 'info' | 'success' | 'warning' | 'danger', comments: string): Promise<void>;

@@ -49,6 +49,10 @@ export interface DeviceStore {
   find(deviceId: string): Promise<DeviceRecord | null>;
   /** Registers or refreshes what NetBox says; never touches the state of a known device. */
   register(device: Device, initial: { state: LifecycleState; adopted: boolean }, ofClass?: { allowUnproven: boolean }): Promise<DeviceRecord>;
+  /** Whether this is what NetBox said when the device was registered last. */
+  isAsRegistered(device: Device): Promise<boolean>;
+  /** So many of the devices that have not ended, each time the next ones, for ever round. */
+  nextToCompare(count: number): Promise<string[]>;
   setState(deviceId: string, change: { state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest?: Request | null }): Promise<void>;
   setNetboxStatus(deviceId: string, status: NetboxStatus | string): Promise<void>;
   setPower(deviceId: string, power: PowerWord): Promise<void>;

@@ -2,7 +2,7 @@
 import type { Device } from '../contracts/device.js';
 import type { ChangedDevice, NetboxClient, WriteResult } from '../contracts/netbox.js';
 import type { NetboxRequests } from '../contracts/operator.js';
-import { MetalflowError } from '../domain/errors.js';
+import { isMetalflowError, MetalflowError } from '../domain/errors.js';
 import { canonicalInstant } from '../domain/instant.js';
 import { fieldInvalid } from './custom-fields.js';
 import { toDevice, toWiring } from './mapping.js';
@@ -41,6 +41,22 @@ export function createNetboxClient(options: RestOptions): NetboxClient & NetboxR
     return toDevice(device, toWiring(device, interfaces, addresses), answer.etag);
   }
 
+  async function readDevices(deviceIds: readonly string[]): Promise<ReadonlyMap<string, Device | MetalflowError>> {
+    const read = new Map<string, Device | MetalflowError>();
+    if (deviceIds.length === 0) return read;
+    const devices = await rest.all('/api/dcim/devices/', { id: deviceIds, limit: LONG_PAGE }, RestDevice);
+    if (devices.length === 0) return read;
+    const hanging = { device_id: devices.map(({ id }) => String(id)), limit: LONG_PAGE };
+    // In the order in which each would be read alone, which is that of the device's metadata.
+    const [interfaces, addresses] = await Promise.all([rest.all('/api/dcim/interfaces/', hanging, RestInterface), rest.all('/api/ipam/ip-addresses/', hanging, RestAddress)]);
+    for (const device of devices) {
+      const own = interfaces.filter((one) => one.device?.id === device.id);
+      const ids = new Set(own.map(({ id }) => id));
+      read.set(String(device.id), readable(() => toDevice(device, toWiring(device, own, addresses.filter((one) => ids.has(one.assigned_object_id ?? -1))), null)));
+    }
+    return read;
+  }
+
   async function patchDevice(device: Device, patch: DevicePatch, message: string): Promise<WriteResult> {
     if (device.etag === null) throw new MetalflowError('netbox_unreachable', { why: 'it gave no ETag, without which a write could undo a person\'s; NetBox 4.6 or later is needed' });
     const answer = await rest.send('PATCH', devicePath(device.id), { ...patch, changelog_message: message.slice(0, MESSAGE_LENGTH) }, device.etag);
@@ -68,6 +84,7 @@ export function createNetboxClient(options: RestOptions): NetboxClient & NetboxR
 
   return {
     readDevice,
+    readDevices,
     writeDevice: (device, { status, fields, message }) =>
       patchDevice(device, { ...(status !== undefined && { status }), ...(fields !== undefined && { custom_fields: { ...fields } }) }, message),
     async addJournalEntry(deviceId, kind, comments) {
@@ -79,6 +96,15 @@ export function createNetboxClient(options: RestOptions): NetboxClient & NetboxR
     ...createRequests({ readDevice, patchDevice }),
     close: () => rest.close(),
   };
+}
+
+function readable(read: () => Device): Device | MetalflowError {
+  try {
+    return read();
+  } catch (error) {
+    if (isMetalflowError(error)) return error;
+    throw error;
+  }
 }
 
 /** The 400 of a field that the site did not create, or whose choice it does not have, names the field in its text. */

@@ -23,7 +23,10 @@ export interface RestOptions {
   readonly log: Logger;
 }
 
-export type Query = Readonly<Record<string, string>>;
+/** A list repeats its name: any of these. */
+export type Query = Readonly<Record<string, string | readonly string[]>>;
+
+const searchOf = (query: Query): URLSearchParams => new URLSearchParams(Object.entries(query).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, one])));
 
 export interface Rest {
   /** Tried twice, since a read changes nothing. */
@@ -54,9 +57,9 @@ export function createRest(options: RestOptions): Rest {
   const agent = new Agent({ connect: { timeout: timeoutMs }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs, maxResponseSize: MOST_BYTES, connections: 8 });
   const authorization = `${options.token.startsWith('nbt_') ? 'Bearer' : 'Token'} ${options.token}`;
 
-  async function once(method: Dispatcher.HttpMethod, path: string, query: Query, body?: unknown, ifMatch?: string): Promise<RestAnswer> {
+  async function once(method: Dispatcher.HttpMethod, path: string, search: URLSearchParams, body?: unknown, ifMatch?: string): Promise<RestAnswer> {
     const what = `${method} ${path}`;
-    const url = `${base}${path}${Object.keys(query).length > 0 ? `?${new URLSearchParams(query)}` : ''}`;
+    const url = `${base}${path}${search.size > 0 ? `?${search}` : ''}`;
     let status: number, text: string, etag: string | null, location: string;
     try {
       const answer = await request(url, {
@@ -83,10 +86,10 @@ export function createRest(options: RestOptions): Rest {
     throw unreachable(`${what}: answered ${status}${parsed.ok ? '' : ', not JSON'}`);
   }
 
-  async function get(path: string, query: Query = {}): Promise<RestAnswer> {
+  async function get(path: string, search: URLSearchParams): Promise<RestAnswer> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await once('GET', path, query);
+        return await once('GET', path, search);
       } catch (error) {
         if (attempt === READ_TRIES) throw error;
         options.log.debug({ err: error, path }, 'NetBox read failed, trying again');
@@ -96,7 +99,7 @@ export function createRest(options: RestOptions): Rest {
 
   async function all<T>(path: string, query: Query, schema: z.ZodType<T>): Promise<T[]> {
     const found: T[] = [];
-    let search: Query = query;
+    let search = searchOf(query);
     for (let page = 1; page <= MOST_PAGES; page++) {
       const answer = await get(path, search);
       if (answer.status !== 200) throw unreachable(`GET ${path}: answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 200)}`);
@@ -104,14 +107,14 @@ export function createRest(options: RestOptions): Rest {
       found.push(...results.map((result) => shaped(schema, result, `GET ${path}`)));
       if (next === null) return found;
       // Only the query of `next` is followed: behind a proxy NetBox may name another host, and the token must not go there.
-      search = Object.fromEntries(new URL(next, base).searchParams);
+      search = new URL(next, base).searchParams;
     }
     throw unreachable(`GET ${path}: more than ${MOST_PAGES} pages`);
   }
 
   return {
-    get,
-    send: (method, path, body, ifMatch) => once(method, path, {}, body, ifMatch),
+    get: (path, query = {}) => get(path, searchOf(query)),
+    send: (method, path, body, ifMatch) => once(method, path, searchOf({}), body, ifMatch),
     all,
     // A call still under way has its own limit; waiting for it would only make stopping slow.
     close: () => agent.destroy(),

@@ -24,6 +24,7 @@ export type RestDevice = z.infer<typeof RestDevice>;
 
 export const RestInterface = z.object({
   id: z.number().int(),
+  device: z.object({ id: z.number().int() }).nullish(),
   name: z.string(),
   mgmt_only: z.boolean().default(false),
   /** The primary one; all NetBox had before 4.2. */

@@ -11,15 +11,35 @@ import { epochForNewDevice } from './installation.js';
 import { appendJournal } from './journal.js';
 import { keepPowerOfRun } from './power-watch.js';
 
-const MARK_DEVICE = 'netbox-reconcile';
+/** How far the reconcile has come: rows of `hook` that are no device's. */
+const MARK_READ = 'netbox-reconcile';
+const MARK_COMPARED = 'netbox-compared';
+
+/** What NetBox says of a device, as its row keeps it. */
+const factsOf = (device: Device) => ({
+  name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk,
+  bmc: device.bmc && JSON.stringify(device.bmc), metadata: device.metadata ? JSON.stringify(device.metadata) : null,
+});
+const isSameSet = (one: readonly string[], other: readonly string[]): boolean => {
+  const set = new Set(other);
+  return new Set(one).size === set.size && one.every((item) => set.has(item));
+};
 
 export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): DeviceStore {
   const find = (deviceId: string): Promise<DeviceRecord | null> => readDevice(db, deviceId);
+  async function readMark(name: string): Promise<string | null> {
+    const row = await db.selectFrom('hook').select('last_updated').where('device_id', '=', name).executeTakeFirst();
+    return row?.last_updated ?? null;
+  }
+  async function setMark(name: string, mark: string): Promise<void> {
+    const values = { last_updated: mark, digest: '' };
+    await db.insertInto('hook').values({ device_id: name, ...values }).onConflict((c) => c.column('device_id').doUpdateSet(values)).execute();
+  }
   return {
     find,
     register: (device, initial, ofClass = { allowUnproven: false }) =>
       lockedTransaction(db, device.id, async (tx) => {
-        const facts = { name: device.name, site: device.site, node_class: device.nodeClass, system_uuid: device.systemUuid, tpm_ek: device.tpmEk, bmc: device.bmc && JSON.stringify(device.bmc), allow_unproven: ofClass.allowUnproven ? 1 : 0, metadata: device.metadata ? JSON.stringify(device.metadata) : null };
+        const facts = { ...factsOf(device), allow_unproven: ofClass.allowUnproven ? 1 : 0 };
         await tx
           .insertInto('device')
           .values({
@@ -32,6 +52,22 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
         await replaceInterfaces(tx, device);
         return (await readDevice(tx, device.id))!;
       }),
+    async isAsRegistered(device) {
+      const row = await db.selectFrom('device').selectAll().where('device_id', '=', device.id).executeTakeFirst();
+      if (!row) return false;
+      const macs = await db.selectFrom('device_mac').select('mac').where('device_id', '=', device.id).execute();
+      const addresses = await db.selectFrom('device_address').select('address').where('device_id', '=', device.id).execute();
+      return Object.entries(factsOf(device)).every(([name, value]) => row[name as keyof typeof row] === value)
+        && isSameSet(macs.map(({ mac }) => mac), device.macs) && isSameSet(addresses.map(({ address }) => address), device.addresses);
+    },
+    async nextToCompare(count) {
+      const after = (await readMark(MARK_COMPARED)) ?? '';
+      const live = () => db.selectFrom('device').select('device_id').where('state', 'not in', [...ENDED_STATES]).orderBy('device_id').limit(count);
+      const rows = await live().where('device_id', '>', after).execute();
+      // The end is reached, and the next begins anew.
+      await setMark(MARK_COMPARED, rows.length < count ? '' : rows.at(-1)!.device_id);
+      return rows.map(({ device_id }) => device_id);
+    },
     setState: (deviceId, change) =>
       lockedTransaction(db, deviceId, async (tx) => {
         const before = await tx.selectFrom('device').select(['state', 'hold']).where('device_id', '=', deviceId).executeTakeFirst();
@@ -75,14 +111,8 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
     async journal(deviceId, run, kind, text, by) {
       await appendJournal(db, now(), { deviceId, run, kind, text, ...(by && { by }) });
     },
-    async reconcileMark() {
-      const row = await db.selectFrom('hook').select('last_updated').where('device_id', '=', MARK_DEVICE).executeTakeFirst();
-      return row?.last_updated ?? null;
-    },
-    async setReconcileMark(mark) {
-      const values = { last_updated: mark, digest: '' };
-      await db.insertInto('hook').values({ device_id: MARK_DEVICE, ...values }).onConflict((c) => c.column('device_id').doUpdateSet(values)).execute();
-    },
+    reconcileMark: () => readMark(MARK_READ),
+    setReconcileMark: (mark) => setMark(MARK_READ, mark),
   };
 }
 

@@ -58,6 +58,22 @@ describe('client and stand-in', () => {
     expect(await client.writeDevice(device, { status: 'staged', message: 'x' })).toEqual({ kind: 'gone' });
   });
 
+  test('B1: several devices at once read as each alone, over as many pages as it takes; one that is gone is absent, and one with a mistake is its error', async () => {
+    const netbox = await standIn();
+    const client = clientOf(netbox.url);
+    const wide = Array.from({ length: 520 }, (_, n) => ({ name: `v${n}`, mac: `02:00:00:00:${(n >> 8).toString(16).padStart(2, '0')}:${(n & 255).toString(16).padStart(2, '0')}`, mgmtOnly: n > 9 }));
+    const ids = [declared(netbox, 'one'), declared(netbox, 'wide', { interfaces: wide }), declared(netbox, 'two', { interfaces: [{ name: 'eno1', mac: '02:00:00:00:ff:01', addresses: ['192.0.2.11/24'] }] })];
+    const mistaken = declared(netbox, 'mistaken', { customFields: { bmc_type: 'amt', system_uuid: 'not-a-uuid' } });
+    const gone = declared(netbox, 'gone');
+    netbox.deleteDevice(gone);
+    const alone = await Promise.all(ids.map(async (id) => ({ ...(await client.readDevice(id)), etag: null })));
+    const read = await client.readDevices([...ids, mistaken, gone]);
+    expect(ids.map((id) => read.get(id))).toEqual(alone);
+    expect(read.get(mistaken)).toMatchObject({ code: 'device_invalid', details: { field: 'system_uuid' } });
+    expect([read.has(gone), read.size]).toEqual([false, 4]);
+    expect([await client.readDevices([]), await client.readDevices([gone])]).toEqual([new Map(), new Map()]);
+  });
+
   test('interfaces beyond one page are all read', async () => {
     const netbox = await standIn();
     const mgmt = Array.from({ length: 130 }, (_, n) => ({ name: `v${n}`, mgmtOnly: true }));

@@ -2,13 +2,21 @@
 import { Refusal } from './refusal.js';
 import type { DeviceRecord } from './records.js';
 
-export type ListQuery = Readonly<Record<string, string | undefined>>;
+/** A name that is repeated means any of its values. */
+export type ListQuery = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export const valuesOf = (query: ListQuery, name: string): string[] => [query[name] ?? []].flat();
+const first = (query: ListQuery, name: string): string | undefined => valuesOf(query, name)[0];
 
 const PLAIN = new Set(['limit', 'offset', 'start', 'fields', 'ordering', 'omit', 'exclude', 'brief']);
 
 /** Filters of /api/dcim/devices/. @throws Refusal 400 for a filter that the stand-in does not know, rather than ignoring it */
 export function filterDevices(devices: readonly DeviceRecord[], query: ListQuery): DeviceRecord[] {
-  return Object.entries(query).reduce((left, [name, value]) => (PLAIN.has(name) ? left : left.filter(filterOf(name, value ?? ''))), [...devices]);
+  return Object.keys(query).reduce((left, name) => {
+    if (PLAIN.has(name)) return left;
+    const filters = valuesOf(query, name).map((value) => filterOf(name, value));
+    return left.filter((device) => filters.some((fits) => fits(device)));
+  }, [...devices]);
 }
 
 function filterOf(name: string, value: string): (device: DeviceRecord) => boolean {
@@ -35,19 +43,23 @@ const micros = (text: string): number => Date.parse(text) * 1000 + Number((/\.\d
 
 /** One page. With `start` it is a cursor over ids and counts nothing, else an offset. */
 export function page<T extends { readonly id: unknown }>(url: string, query: ListQuery, rows: readonly T[]): Record<string, unknown> {
-  const limit = Math.min(Math.max(Number(query.limit ?? 50) || 50, 1), 1000);
-  const next = (change: Record<string, string>): string => `${url}?${new URLSearchParams({ ...(query as Record<string, string>), limit: String(limit), ...change })}`;
-  if (query.start !== undefined) {
-    const from = rows.filter((row) => Number(row.id) >= Number(query.start));
+  const limit = Math.min(Math.max(Number(first(query, 'limit') ?? 50) || 50, 1), 1000);
+  const next = (change: Record<string, string>): string => {
+    const asked: ListQuery = { ...query, limit: String(limit), ...change };
+    return `${url}?${new URLSearchParams(Object.keys(asked).flatMap((name) => valuesOf(asked, name).map((value): [string, string] => [name, value])))}`;
+  };
+  const start = first(query, 'start');
+  if (start !== undefined) {
+    const from = rows.filter((row) => Number(row.id) >= Number(start));
     const following = from[limit];
     return { count: null, next: following ? next({ start: String(following.id) }) : null, previous: null, results: pick(from.slice(0, limit), query) };
   }
-  const offset = Number(query.offset ?? 0) || 0;
+  const offset = Number(first(query, 'offset') ?? 0) || 0;
   const more = offset + limit < rows.length;
   return { count: rows.length, next: more ? next({ offset: String(offset + limit) }) : null, previous: null, results: pick(rows.slice(offset, offset + limit), query) };
 }
 
 function pick(rows: readonly object[], query: ListQuery): object[] {
-  const names = query.fields?.split(',');
+  const names = first(query, 'fields')?.split(',');
   return names ? rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => names.includes(name)))) : [...rows];
 }

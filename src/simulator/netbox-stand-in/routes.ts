@@ -1,7 +1,7 @@
 /** The routes of NetBox's REST API that metalflow uses. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FieldSet } from './custom-fields.js';
-import { filterDevices, page, type ListQuery } from './lists.js';
+import { filterDevices, page, valuesOf, type ListQuery } from './lists.js';
 import { notFound, Refusal } from './refusal.js';
 import type { Change, DeviceChange, DeviceRecord, Records } from './records.js';
 import { showAddress, showDevice, showInterface, showJournalEntry, showMac } from './representations.js';
@@ -41,14 +41,17 @@ export function addRoutes(server: FastifyInstance, deps: RouteDeps): void {
     return sendDevice(reply, change.after);
   });
 
-  /** Lists of what hangs on one device's interfaces. */
+  /** Lists of what hangs on the interfaces of these devices. */
   const hanging = (path: string, show: (device: DeviceRecord) => Record<string, unknown>[]): void => {
     server.get(path, (request) => {
       const query = request.query as ListQuery;
-      const device = records.all().find(({ id }) => String(id) === query.device_id);
-      // NetBox's filter form refuses the id of a device that is not there.
-      if (!device) throw new Refusal(400, { device_id: [`Select a valid choice. ${query.device_id} is not one of the available choices.`] });
-      return page(`${deps.base()}${path}`, query, show(device) as { id: unknown }[]);
+      const devices = valuesOf(query, 'device_id').map((asked) => {
+        const device = records.all().find(({ id }) => String(id) === asked);
+        // NetBox's filter form refuses the id of a device that is not there.
+        if (!device) throw new Refusal(400, { device_id: [`Select a valid choice. ${asked} is not one of the available choices.`] });
+        return device;
+      });
+      return page(`${deps.base()}${path}`, query, devices.flatMap(show) as { id: unknown }[]);
     });
   };
   hanging('/api/dcim/interfaces/', (device) => device.interfaces.map((own) => showInterface(deps.base(), device, own)));
