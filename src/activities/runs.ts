@@ -4,10 +4,12 @@ import type { RunKind, RunPhase } from '../domain/runs.js';
 import type { Limits } from '../domain/limits.js';
 import type { RunInput, RunOutcome, WatchedEnd } from '../contracts/messages.js';
 import { MetalflowError } from '../domain/errors.js';
+import type { BmcAddress } from '../contracts/device.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
+import { approvalOf } from '../power/machine-check.js';
 import { cancellationSignal, fenceRef, heartbeat, pause, type RunRef } from './context.js';
 import { firstUnknownRun } from './run-numbers.js';
 
@@ -104,9 +106,10 @@ export function createRunActivities({ stores, temporal, netbox, limits, crash = 
       await stores.devices.journal(input.deviceId, input.run, 'verb', input.text, input.by);
     },
 
-    async approveMachine(input: RunRef & { uuid: string; by: string }): Promise<void> {
+    /** @param input.uuid as it was read behind `bmc`; empty when there was none */
+    async approveMachine(input: RunRef & { uuid: string; bmc: BmcAddress; by: string }): Promise<void> {
       await stores.fence.enter(fenceRef(input));
-      await stores.devices.approveUuid(input.deviceId, input.uuid, input.by);
+      await stores.devices.approveUuid(input.deviceId, approvalOf(input.uuid, input.bmc), input.by);
     },
   };
 

@@ -29,6 +29,7 @@ export const ERRORS = {
   bmc_certificate_refused: row('the certificate of the BMC at {address} is not trusted: {why}', 502, 'resume', 'if the fingerprint is that of the BMC, pin it as metalflow.bmc_fingerprint in the config context of the device, or give the authority that signed it as METALFLOW_BMC_CA_FILE; if not, somebody else answers there; then `resume`'),
   bmc_tls_failed: row('no TLS with the BMC at {address}: {why}', 502, 'resume', 'check the port (AMT: 16992 plain, 16993 TLS), and METALFLOW_BMC_OLD_TLS for a BMC that speaks nothing newer than TLS 1.1; then `resume`'),
   bmc_is_another_machine: row('the BMC answers as UUID {found}, the device is {expected}', 409, 'resume', 'fix the BMC address or system_uuid in NetBox, then `resume`'),
+  machine_changed: row('NetBox names the machine {expected} now, and this run has worked on {was}', 409, 'retry', '`retry`: a new run begins with the machine that NetBox names'),
   bmc_uuid_unreadable: row("the BMC does not say which machine it is, or the device's system_uuid is empty", 409, 'approve', 'check the wiring by hand, then `approve`; the approval is recorded'),
   bmc_run_open: row('{node} has an open run ({run}), which powers it itself', 409, 'none', '`metalflow node hold` or `cancel` first; or insist with --during-run and --reason'),
   bmc_is_a_devices: row('{address} is the BMC of {node}', 409, 'none', 'name the device instead of the address: then its runs, its machine UUID and its journal count'),
@@ -168,6 +169,9 @@ export interface Failure {
 export function failure(code: ErrorCode, details?: ErrorDetails): Failure {
   return { code, message: errorText(code, details), hint: ERRORS[code].hint, ...(details && { details }) };
 }
+
+/** Failures a person may mend by naming the machine, or its BMC, otherwise in NetBox: whoever says `resume` may have done so. */
+export const namesMachine = (code: ErrorCode): boolean => code === 'device_invalid' || (code.startsWith('bmc_') && code !== 'bmc_manual_task');
 
 /** The one exception class of the house. Thrown when a call cannot do what its name says; carries its row of the table. */
 export class MetalflowError extends Error {

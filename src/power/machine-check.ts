@@ -4,8 +4,9 @@ import { wasNotAsked } from '../domain/power.js';
 import { parseUuid } from '../domain/uuid.js';
 import type { Stores } from '../contracts/store.js';
 import type { Caller, Clock } from './caller.js';
+import type { BmcAddress } from '../contracts/device.js';
 import { unreadable } from './failures.js';
-import type { LeasedBmc } from './lease.js';
+import { bmcName, type LeasedBmc } from './lease.js';
 
 export type MachineCheck =
   | { readonly kind: 'same'; readonly uuid: string | null }
@@ -20,13 +21,16 @@ export interface MachineExpected {
   readonly limitSeconds: number;
 }
 
+/** What an approval says: this UUID; or, of a machine that says none, that it is the one behind this BMC and behind no other. */
+export const approvalOf = (found: string, bmc: BmcAddress): string => found || `unreadable at ${bmcName(bmc)}`;
+
 export async function compareMachine(bmc: LeasedBmc, input: MachineExpected, devices: Pick<Stores['devices'], 'find'>): Promise<MachineCheck> {
   const reading = await bmc.machineUuid();
   if (reading.kind === 'unknown') return { kind: 'unknown', failure: unreadable(reading, 'reading the machine UUID', bmc.address, input.limitSeconds), ...(wasNotAsked(reading) && { notAsked: true as const }) };
   const found = reading.kind === 'read' ? parseUuid(reading.uuid) : null;
   if (found && found === input.systemUuid) return { kind: 'same', uuid: found };
   const approved = (await devices.find(input.deviceId))?.approvedUuid;
-  if (approved != null && approved === (found ?? '')) return { kind: 'same', uuid: found };
+  if (approved != null && approved === approvalOf(found ?? '', bmc.address)) return { kind: 'same', uuid: found };
   if (found && input.systemUuid) return { kind: 'differs', found, failure: failure('bmc_is_another_machine', { found, expected: input.systemUuid }) };
   return { kind: 'differs', found: found ?? '', failure: failure('bmc_uuid_unreadable') };
 }

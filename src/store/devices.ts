@@ -100,7 +100,7 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
     approveUuid: (deviceId, uuid, by) =>
       lockedTransaction(db, deviceId, async (tx) => {
         await tx.updateTable('device').set({ approved_uuid: uuid }).where('device_id', '=', deviceId).execute();
-        await appendJournal(tx, now(), { deviceId, run: null, kind: 'verb', text: `the machine behind the BMC was approved as this device (UUID ${uuid || 'unreadable'})`, by });
+        await appendJournal(tx, now(), { deviceId, run: null, kind: 'verb', text: `the machine behind the BMC was approved as this device (UUID ${uuid})`, by });
       }),
     async withOpenWork() {
       // A state of an open run without one: the run wrote its end, and nobody has settled it yet. A hold waits for a verb, and somebody has to hear it.

@@ -5,6 +5,7 @@ import { phasesOf, PHASES_OF, type RunPhase } from '../domain/runs.js';
 import type { RunInput, RunOutcome } from '../contracts/messages.js';
 import { codeOf, failureOf, fenceLossOf } from './failures.js';
 import { PHASE_FUNCTIONS } from './phases/index.js';
+import { sureOfMachine } from './phases/machine.js';
 import { STOPPED, type PhaseResult } from './phases/result.js';
 import { listenForRun } from './run-handlers.js';
 import { RunContext } from './run-context.js';
@@ -75,7 +76,7 @@ async function goThrough(run: RunContext, phase: RunPhase, note: string): Promis
   run.since = Date.now();
   if ((await enter(run, phase, note)) === 'reset' && NEEDS_BOOT.includes(phase)) return BACK_AFTER_RESET;
   await run.holdIfAsked();
-  const result = run.stop ? STOPPED : await PHASE_FUNCTIONS[phase](run);
+  const result = run.stop ? STOPPED : await goOn(run, phase);
   if (result.kind !== 'stopped') return result;
   // Reset applies signals again: whether this stop was meant for the present run, the fence knows.
   if ((await enter(run, phase, 'to stop')) === 'reset' && !run.stop) return NEEDS_BOOT.includes(phase) ? BACK_AFTER_RESET : { kind: 'back', to: phase, because: 'the run was reset' };
@@ -84,6 +85,9 @@ async function goThrough(run: RunContext, phase: RunPhase, note: string): Promis
   if (removed) return { kind: 'ended', outcome: { end: 'done', failure: removed, unproven: true, by } };
   return { kind: 'ended', outcome: { end: 'cancelled', failure: failure('run_cancelled', { by: request ? `${by} for ${request}` : by }), by } };
 }
+
+/** Nothing is asked of a machine that NetBox named after a hold, before it was compared. */
+const goOn = async (run: RunContext, phase: RunPhase): Promise<PhaseResult> => (phase !== 'planning' && run.pinInDoubt && run.plan ? await sureOfMachine(run) : null) ?? PHASE_FUNCTIONS[phase](run);
 
 const BACK_AFTER_RESET: GoneThrough = { kind: 'back', to: 'powering-off', because: 'the run was reset' };
 
@@ -108,7 +112,7 @@ function nextPhase(run: RunContext, phase: RunPhase): RunPhase | null {
 /** An error nobody foresaw, or a limit that passed without a phase's own word for it. */
 async function holdFor(run: RunContext, phase: RunPhase, why: Failure): Promise<GoneThrough> {
   log.error('the run is held', { phase, code: why.code, message: why.message });
-  const end = await run.hold(why);
+  const end = await (why.code === 'device_invalid' ? run.holdForDevice(why) : run.hold(why));
   if (end.kind === 'stop') return { kind: 'back', to: phase, because: 'stopping' };
   return NEEDS_BOOT.includes(phase) ? { kind: 'back', to: 'powering-off', because: `resumed after ${why.code}` } : { kind: 'back', to: phase, because: `resumed after ${why.code}` };
 }

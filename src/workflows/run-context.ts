@@ -1,6 +1,6 @@
 /** What a run has in mind while it goes through its phases: deterministic, rebuilt by replay, never trusted after a reset. */
 import { CancellationScope, condition, isCancellation, log } from '@temporalio/workflow';
-import { ERRORS, failure, type Failure } from '../domain/errors.js';
+import { ERRORS, failure, namesMachine, type Failure } from '../domain/errors.js';
 import type { PowerWord } from '../domain/power.js';
 import type { RunPhase } from '../domain/runs.js';
 import type { HoldView, OperatorVerb, RunInput, RunView, VerbInput } from '../contracts/messages.js';
@@ -42,6 +42,10 @@ export class RunContext {
   actions: readonly ReadyAction[] = [];
   nextAction = 0;
   readonly orders: OrderView[] = [];
+  /** What the machine behind the BMC was compared with; it gets no command by any other pin. */
+  compared: Pick<RunPlan, 'bmc' | 'systemUuid'> | null = null;
+  /** A person ended a hold that is mended in NetBox: the pin is renewed before the next command. */
+  pinInDoubt = false;
   destroyed = false;
   holding: HoldView | null = null;
   holdAsked: VerbInput | null = null;
@@ -118,6 +122,8 @@ export class RunContext {
     await noting(`no longer held: ${why.code}`).noteHold({ ...this.ref, hold: null, tellNetbox: false });
     const said = this.said as { readonly verb: OperatorVerb; readonly input: VerbInput } | null;
     this.said = null;
+    // What was approved is what was found where the pin leads.
+    if (namesMachine(why.code) && (said ? said.verb !== 'approve' : why.code === 'device_invalid')) this.pinInDoubt = true;
     if (said) {
       // For a node without a BMC the person's word stands in for what a BMC would have read: the journal keeps what it was given for.
       const confirms = why.code === 'bmc_manual_task' && said.verb === 'resume' ? ` (says that it is done: ${String(why.details?.['task']).split(', then:')[0]})` : '';
@@ -129,6 +135,12 @@ export class RunContext {
       return { kind: 'verb', verb: said.verb, input: said.input };
     }
     return cameByItself ? { kind: 'by-itself' } : { kind: 'stop' };
+  }
+
+  /** Fixed in NetBox, it goes on by itself. */
+  async holdForDevice(why: Failure): Promise<HoldEnd> {
+    const changesSeen = this.heard.deviceChanges;
+    return this.hold(why, () => condition(() => this.heard.deviceChanges > changesSeen));
   }
 
   /** A person asked for a hold: honoured at the next safe point. */

@@ -106,6 +106,16 @@ describe('a BMC of another machine', () => {
     await world.untilState(node, 'active');
   });
 
+  test('whose device had a wrong system_uuid is compared anew on resume, once NetBox is fixed', async () => {
+    const node = await world.addNode({ customFields: { system_uuid: '4c4c4544-ffff-4000-8000-00000000ffff' } });
+    ask(node, 'provision');
+    await untilHeld(world, node, 'bmc_is_another_machine');
+    world.netbox.patchDevice(node.deviceId, { custom_fields: { system_uuid: node.systemUuid } });
+    await say(world, node, 'resume');
+    await world.untilState(node, 'active');
+    expect((await journal(world, node)).map(({ text }) => text)).toContainEqual(expect.stringMatching(/NetBox names the machine anew: .*before: .*ffff/));
+  });
+
   test('cancelled while it is held, the run takes its request along: it is not begun again', async () => {
     const node = await world.addNode();
     await node.machine.amt.setFaults({ otherUuid: '4c4c4544-ffff-4000-8000-00000000ffff' });

@@ -83,6 +83,7 @@ const USUAL: { [N in ActivityName]: (bench: Bench, input: Input<N>) => Promise<A
   noteVerb: () => undefined,
   approveMachine: () => undefined,
   planRun: ({ deviceId }, { run, kind }) => ({ kind: 'planned', plan: planOf(deviceId, run, kind) }),
+  renewPin: () => ({ kind: 'as-before' }),
   checkMachine: () => ({ kind: 'same', uuid: null }),
   noteBmc: () => ({ product: 'Intel(r) AMT', version: '16.1.25' }),
   checkImage: () => ({ kind: 'good', bytes: 1 }),

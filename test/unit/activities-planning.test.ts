@@ -1,7 +1,7 @@
 /** What a run pins when it starts, and the orders that follow from plan and inventory. */
 import { createPlanningActivities, createRunPlanner, planFor, type PlanningDeps } from '../../src/activities/planning.js';
 import { pinActions } from '../../src/activities/orders.js';
-import type { Device } from '../../src/contracts/device.js';
+import type { BmcAddress, Device } from '../../src/contracts/device.js';
 import type { TemplateFacts } from '../../src/contracts/images.js';
 import { NodeClass } from '../../src/contracts/node-class.js';
 import { RunPlan, type PlannedAction } from '../../src/contracts/plan.js';
@@ -120,6 +120,46 @@ describe('planning a run', () => {
   test('is tried again when NetBox is away', async () => {
     await expect(planRun(new MetalflowError('netbox_unreachable', { why: 'x' }))).rejects.toMatchObject({ code: 'netbox_unreachable' });
   });
+  describe('whose machine a person may have named anew', () => {
+    const pinOf = ({ bmc, systemUuid }: Device): { bmc: BmcAddress; systemUuid: string | null } => ({ bmc: bmc!, systemUuid });
+    const renew = async (device: Device | null | MetalflowError, kind: RunKind = 'provision') => {
+      const pinned: RunPlan[] = [];
+      const said: string[] = [];
+      const before = await plan(kind);
+      const { renewPin } = createPlanningActivities({
+        ...deps(classOf()),
+        netbox: { readDevice: async () => { if (device instanceof Error) throw device; return device; } } as never,
+        stores: { fence: { enter: async () => 'held' }, runs: { plan: async () => before, pinPlan: async (_ref: unknown, one: RunPlan) => void pinned.push(one) }, devices: { journal: async (_id: string, _run: number, _kind: string, text: string) => void said.push(text) } } as never,
+      });
+      return { now: await runActivity(caller, renewPin, { deviceId: '7', run: 3, ...pinOf(deviceOf()) }), pinned, said, before };
+    };
+    const OTHER_UUID = UUID.replace('4c4c', '6e6e');
+    test.each<[string, Partial<Device>]>([
+      ['another address', { bmc: { type: 'amt', host: '10.0.0.99' } }],
+      ['another certificate', { bmc: { type: 'amt', host: '10.0.0.7', fingerprint: SHA } }],
+      ['another UUID', { systemUuid: OTHER_UUID }],
+    ])('%s is pinned and journalled, and nothing else of what NetBox says by now', async (_what, change) => {
+      const device = deviceOf({ ...change, wipeDisks: ['S2'], nodeClass: 'other', rootDisk: 'S9' });
+      const { now, pinned, said, before } = await renew(device);
+      expect(now).toEqual({ kind: 'renewed', ...pinOf(device) });
+      expect(pinned).toEqual([{ ...before, ...pinOf(device) }]);
+      expect(said).toEqual([expect.stringMatching(/names the machine anew.*before/)]);
+    });
+    test.each<[string, Device | null]>([['the same', deviceOf({ wipeDisks: ['S2'] })], ['no device', null]])('%s: nothing is pinned', async (_what, device) => {
+      expect(await renew(device)).toMatchObject({ now: { kind: 'as-before' }, pinned: [], said: [] });
+    });
+    test('NetBox is away: the run goes on with what was compared, and the journal says so', async () => {
+      expect(await renew(new MetalflowError('netbox_unreachable', { why: 'refused' }))).toMatchObject({ now: { kind: 'as-before' }, pinned: [], said: [expect.stringContaining('refused')] });
+    });
+    test.each<[string, Device | MetalflowError, RunKind, string]>([
+      ['no BMC', deviceOf({ bmc: null }), 'retire', 'oob_ip'],
+      ['no UUID to hold an attestation against', deviceOf({ systemUuid: null }), 'provision', 'system_uuid'],
+      ['a mistake', new MetalflowError('device_invalid', { field: 'bmc_type', what: 'is ilo' }), 'provision', 'bmc_type'],
+    ])('%s is refused, and nothing is pinned', async (_what, device, kind, says) => {
+      expect(await renew(device, kind)).toMatchObject({ now: { kind: 'refused', failure: { code: 'device_invalid', message: expect.stringContaining(says) } }, pinned: [] });
+    });
+  });
+
   test.each<[RunKind, Partial<Device>, RegExp[]]>([
     ['reprovision', {}, [/destroys what these disks hold: S1/, /writes asset:images.*the one disk that fits/]],
     ['provision', { rootDisk: 'S1', bmc: { type: 'manual', host: '' } }, [/to disk S1/, /a person has to power the node/]],

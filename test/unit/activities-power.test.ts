@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import { createPowerActivities, type PowerActivities, type PowerChange } from '../../src/activities/power.js';
 import type { Bmc, CommandResult, UuidReading } from '../../src/contracts/bmc.js';
 import type { BmcAddress } from '../../src/contracts/device.js';
+import { approvalOf } from '../../src/power/machine-check.js';
 import type { PowerName, PowerReading } from '../../src/domain/power.js';
 import { runActivity } from '../support/activity-env.js';
 import { VirtualTime } from '../support/power/virtual-time.js';
@@ -10,6 +11,7 @@ import { UUID } from '../support/store-bench.js';
 
 const read = (power: PowerName): PowerReading => ({ kind: 'read', power });
 const [ON, OFF, OFF_HARD, HIBERNATE, SLEEP] = (['on', 'off-soft', 'off-hard', 'hibernate', 'sleep-deep'] as const).map(read) as [PowerReading, PowerReading, PowerReading, PowerReading, PowerReading];
+const AMT: BmcAddress = { type: 'amt', host: '10.0.0.7' };
 const SILENT: PowerReading = { kind: 'unknown', code: 'bmc_unreachable', why: 'timeout' };
 const LOCKED_OUT: PowerReading = { kind: 'unknown', code: 'bmc_auth_failed', why: '401' };
 const OTHER = UUID.replace('4c4c', '5d5d');
@@ -38,7 +40,7 @@ class Bench {
   #locked: string | null = null;
   readonly activities: PowerActivities;
 
-  constructor(readonly address: BmcAddress = { type: 'amt', host: '10.0.0.7' }) {
+  constructor(readonly address: BmcAddress = AMT) {
     this.activities = createPowerActivities({
       lockSeconds: 60,
       clock: { now: () => this.time.now(), after: (ms, call) => this.time.after(ms, call), pause: (ms) => Promise.race([this.time.pause(ms), Context.current().cancelled]) },
@@ -319,7 +321,8 @@ describe('which machine is behind the BMC', () => {
     ['one whose device has no UUID', { kind: 'read', uuid: OTHER }, null, null, { kind: 'differs', found: OTHER, failure: { code: 'bmc_uuid_unreadable' } }],
     ['one that does not say', { kind: 'unreadable', why: 'empty' }, UUID, null, { kind: 'differs', found: '', failure: { code: 'bmc_uuid_unreadable' } }],
     ['one that says zeros', { kind: 'read', uuid: '00000000-0000-0000-0000-000000000000' }, UUID, null, { kind: 'differs', found: '', failure: { code: 'bmc_uuid_unreadable' } }],
-    ['one that does not say, and was approved so', { kind: 'unreadable', why: 'empty' }, UUID, '', { kind: 'same', uuid: null }],
+    ['one that does not say, and was approved so', { kind: 'unreadable', why: 'empty' }, UUID, approvalOf('', AMT), { kind: 'same', uuid: null }],
+    ['one that does not say, where another BMC was approved so', { kind: 'unreadable', why: 'empty' }, UUID, approvalOf('', { ...AMT, host: '10.9.9.9' }), { kind: 'differs', found: '', failure: { code: 'bmc_uuid_unreadable' } }],
     ['one that does not answer', { kind: 'unknown', code: 'bmc_unreachable', why: 'timeout' }, UUID, UUID, { kind: 'unknown', failure: { code: 'bmc_unreachable' } }],
     ['one that refuses us', { kind: 'unknown', code: 'bmc_auth_failed', why: '401' }, UUID, null, { kind: 'unknown', failure: { code: 'bmc_auth_failed' } }],
   ])('%s', async (_what, uuid, systemUuid, approvedUuid, expected) => {

@@ -1,9 +1,9 @@
 /** Opens the boot attempt, orders one boot from the network, leases the permission to serve it. */
 import type { RunContext } from '../run-context.js';
+import { sureOfMachine } from './machine.js';
 import { NEXT, STOPPED, type PhaseResult } from './result.js';
 
 export async function arming(run: RunContext): Promise<PhaseResult> {
-  const { bmc } = run.plan!;
   run.show('the boot attempt');
   const opened = await run.central(run.limits.arming, 'open a boot attempt').openBootAttempt(run.ref);
   run.attempt = { id: opened.bootAttempt, number: opened.number };
@@ -11,6 +11,9 @@ export async function arming(run: RunContext): Promise<PhaseResult> {
   run.heard.systemSeen = false;
 
   for (;;) {
+    const unsure = await sureOfMachine(run);
+    if (unsure) return unsure;
+    const { bmc } = run.plan!;
     run.show('the BMC to accept one boot from the network');
     const armed = await run.site(run.limits.arming, `one-time PXE via ${bmc.type.toUpperCase()} ${bmc.host}`).bootOnceFromNetwork({ ...run.ref, bmc, limitSeconds: run.limits.arming });
     if (armed.kind === 'armed') break;

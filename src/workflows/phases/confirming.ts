@@ -3,7 +3,7 @@ import { condition } from '@temporalio/workflow';
 import { failure } from '../../domain/errors.js';
 import type { RunContext } from '../run-context.js';
 import { changePower } from './change-power.js';
-import { holdForMachine } from './hold-for-machine.js';
+import { holdForMachine, sureOfMachine } from './machine.js';
 import { ended, NEXT, STOPPED, type PhaseResult } from './result.js';
 
 export async function confirming(run: RunContext): Promise<PhaseResult> {
@@ -30,8 +30,10 @@ async function installedSystemSeen(run: RunContext, waitsFor: string): Promise<P
 }
 
 async function seenOffTwice(run: RunContext): Promise<PhaseResult> {
-  const { bmc, systemUuid } = run.plan!;
   for (;;) {
+    const unsure = await sureOfMachine(run);
+    if (unsure) return unsure;
+    const { bmc, systemUuid } = run.plan!;
     run.show('two reads of off through fresh connections');
     const { apart, settling } = { apart: run.limits.powerReadsApart, settling: run.limits.settling };
     const confirmed = await run.site(run.limits.confirmingOff, `off twice via ${bmc.type.toUpperCase()} ${bmc.host}`).confirmOff({ ...run.ref, bmc, systemUuid, limitSeconds: run.limits.confirmingOff / 2, pollSeconds: run.limits.powerPoll, apartSeconds: apart, settlingSeconds: settling });
@@ -47,6 +49,9 @@ async function seenOffTwice(run: RunContext): Promise<PhaseResult> {
     run.power = confirmed.power;
     const end = await run.hold(confirmed.failure, bmc.type === 'manual' ? null : () => run.site(null, 'waits until the BMC reads off').waitForPower({ ...run.ref, bmc, wanted: 'off', everySeconds: run.limits.bmcRecheck, settlingSeconds: settling }));
     if (end.kind === 'stop') return STOPPED;
-    if (end.kind === 'verb' && bmc.type !== 'manual') await changePower(run, 'off', `cycle-${run.cycle}-confirm-${Date.now()}`);
+    if (end.kind !== 'verb' || bmc.type === 'manual') continue;
+    const off = await changePower(run, 'off', `cycle-${run.cycle}-confirm-${Date.now()}`);
+    // A stop is honoured behind one more look.
+    if (off.kind !== 'next' && off.kind !== 'stopped') return off;
   }
 }

@@ -1,7 +1,7 @@
 /** Pins what the run will do; checks the artefact and the machine behind the BMC. Nothing is sent to the node. */
-import { condition, isCancellation, log, patched } from '@temporalio/workflow';
+import { isCancellation, log, patched } from '@temporalio/workflow';
 import type { RunContext } from '../run-context.js';
-import { holdForMachine } from './hold-for-machine.js';
+import { compareMachine } from './machine.js';
 import { ended, failed, NEXT, STOPPED, type PhaseResult } from './result.js';
 
 export async function planning(run: RunContext): Promise<PhaseResult> {
@@ -15,12 +15,12 @@ export async function planning(run: RunContext): Promise<PhaseResult> {
     }
     if (planned.failure.code === 'device_not_found') return ended({ end: 'withdrawn', failure: planned.failure });
     if (planned.failure.code !== 'device_invalid') return failed(planned.failure);
-    // Fixed in NetBox, it goes on by itself.
-    const changesSeen = run.heard.deviceChanges;
-    const end = await run.hold(planned.failure, () => condition(() => run.heard.deviceChanges > changesSeen));
+    const end = await run.holdForDevice(planned.failure);
     if (end.kind === 'stop') return STOPPED;
   }
-  const notTheMachine = await checkMachine(run);
+  // The device was read just now.
+  run.pinInDoubt = false;
+  const notTheMachine = await compareMachine(run);
   if (notTheMachine) return notTheMachine;
   await noteBmc(run);
   return (await checkImage(run)) ?? NEXT;
@@ -38,17 +38,6 @@ async function noteBmc(run: RunContext): Promise<void> {
   } catch (error) {
     if (isCancellation(error)) throw error;
     log.warn('the BMC was not noted', { error });
-  }
-}
-
-/** Whoever answers at the BMC's address must be the device: before the first command. */
-async function checkMachine(run: RunContext): Promise<PhaseResult | null> {
-  const { bmc, systemUuid } = run.plan!;
-  for (;;) {
-    run.show(`the BMC at ${bmc.host || bmc.type} to say which machine it is`);
-    const check = await run.site(run.limits.planning, `machine UUID via ${bmc.type.toUpperCase()} ${bmc.host}`).checkMachine({ ...run.ref, bmc, systemUuid, limitSeconds: run.limits.poweringOff, pollSeconds: run.limits.powerPoll });
-    if (check.kind === 'same') return null;
-    if ((await holdForMachine(run, check)) === 'stop') return STOPPED;
   }
 }
 

@@ -127,6 +127,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   ...around('alertHold', 'nothing holds these runs'),
   ...around('noteVerb', VERB),
   ...around('approveMachine', VERB),
+  ...around('renewPin', VERB),
   ...around('resolveOrderAsDone', VERB),
   ...around('adoptDevice', VERB),
   ...around('orderResult', 'asked only after an unknown outcome, or a hand in Temporal'),
