@@ -2,6 +2,7 @@
  * Every wait's limit, in seconds. A passed limit is an event, a metric and a named failure, never silence.
  * Tests inject shorter ones; a run pins the limits it was started with.
  */
+import type { ErrorCode } from './errors.js';
 
 export interface LimitRow {
   readonly seconds: number;
@@ -48,6 +49,19 @@ export type Limits = { readonly [name in LimitName]: number };
 export const DEFAULT_LIMITS = Object.fromEntries(Object.entries(LIMITS).map(([name, { seconds }]) => [name, seconds])) as Limits;
 
 export const withLimits = (overrides: Partial<Limits>): Limits => ({ ...DEFAULT_LIMITS, ...overrides });
+
+/** Failures that say that a limit was passed, and which. */
+export const LIMIT_OF: { readonly [code in ErrorCode]?: LimitName } = {
+  bmc_still_off: 'poweringOn',
+  bmc_still_on: 'poweringOff',
+  boot_not_seen: 'awaitingBoot',
+  attestation_not_seen: 'awaitingAttestation',
+  order_not_taken: 'orderQueued',
+  action_timed_out: 'actionDefault',
+  agent_lost: 'agentSilence',
+  seed_not_fetched: 'confirmingSeed',
+  site_without_worker: 'workerPickup',
+};
 
 /** Boot attempts before a run fails with `boot_not_seen`. */
 export const BOOT_ATTEMPTS = 3;

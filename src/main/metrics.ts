@@ -2,8 +2,10 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { NodeDirectory } from '../contracts/operator.js';
 import type { PowerWatchStore } from '../contracts/power-watch.js';
+import type { Tally } from '../contracts/tally.js';
 import type { Outbox } from '../store/index.js';
 import { addPowerGauges, asked } from './power-metrics.js';
+import { addRunCounters } from './run-metrics.js';
 
 export interface Metrics {
   readonly registry: Registry;
@@ -29,11 +31,12 @@ export function createMetrics(): Metrics {
   return metrics;
 }
 
-/** Gauges read from the store when Prometheus asks. */
-export function addFleetGauges({ registry }: Metrics, store: { nodes: NodeDirectory; outbox: Outbox; powerWatch: PowerWatchStore }): void {
+/** Gauges and counters read from the store when Prometheus asks. */
+export function addFleetGauges({ registry }: Metrics, store: { nodes: NodeDirectory; outbox: Outbox; powerWatch: PowerWatchStore; tally: Tally }): void {
   const { outbox } = store;
   const nodes = { list: asked(() => store.nodes.list({})) };
   addPowerGauges(registry, store.powerWatch);
+  addRunCounters(registry, store.tally);
   new Gauge({
     name: 'metalflow_nodes', help: 'nodes by lifecycle state', labelNames: ['state'], registers: [registry],
     async collect() {

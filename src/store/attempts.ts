@@ -7,6 +7,7 @@ import { assertAttempt, assertHeld } from './fence.js';
 import { newId } from './ids.js';
 import { appendJournal } from './journal.js';
 import { endOrdersOfFormerBoot } from './orders.js';
+import { tally } from './tally.js';
 import { revokeSessions } from './voiding.js';
 
 export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): AttemptStore {
@@ -15,6 +16,7 @@ export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): At
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
         const at = now();
+        await tallyTriedAgain(tx, ref);
         await endFormerBoot(tx, ref.deviceId, at);
         const id = newId(at);
         await tx
@@ -60,6 +62,13 @@ export function createAttemptStore({ db, now }: { db: Db; now: () => Date }): At
         return { bootAttempt: id, number: await attemptsOf(tx, ref) };
       }),
   };
+}
+
+/** A boot that is tried again by the run that ordered it was waited for in vain. After a reset, nobody waited. */
+async function tallyTriedAgain(tx: Tx, ref: FenceRef): Promise<void> {
+  const former = await tx.selectFrom('boot_attempt').select(['boot_seen_at', 'attested_at']).where('device_id', '=', ref.deviceId).where('run', '=', ref.run).where('fence', '=', ref.temporalRunId).where('closed_at', 'is', null).executeTakeFirst();
+  if (!former || former.attested_at !== null) return;
+  await tally(tx, { what: 'limit-passed', labels: { limit: former.boot_seen_at === null ? 'awaitingBoot' : 'awaitingAttestation' } });
 }
 
 /** The next boot closes the former attempt, revokes its token and ends its orders. */

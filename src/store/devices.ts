@@ -10,6 +10,7 @@ import { lockedTransaction, type Db, type Tx } from './database.js';
 import { epochForNewDevice } from './installation.js';
 import { appendJournal } from './journal.js';
 import { keepPowerOfRun } from './power-watch.js';
+import { tally } from './tally.js';
 
 /** How far the reconcile has come: rows of `hook` that are no device's. */
 const MARK_READ = 'netbox-reconcile';
@@ -83,6 +84,7 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
           })
           .where('device_id', '=', deviceId)
           .execute();
+        if (hold && hold !== before.hold) await tally(tx, { what: 'held', labels: { code: change.hold!.code } });
         if (moved) await appendJournal(tx, now(), { deviceId, run: null, kind: 'state', text: `${before.state} → ${change.state}: ${change.because}` });
         else if (hold && hold !== before.hold) await appendJournal(tx, now(), { deviceId, run: null, kind: 'hold', text: change.hold!.message });
       }),

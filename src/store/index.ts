@@ -7,6 +7,7 @@ import type { NetbootDevices } from '../contracts/dhcp.js';
 import type { HookLedger, NodeDirectory } from '../contracts/operator.js';
 import type { PowerWatchStore } from '../contracts/power-watch.js';
 import type { HandIntents, PowerStore, Stores } from '../contracts/store.js';
+import type { Tally } from '../contracts/tally.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
 import { createAttestationDesk } from './attestation-desk.js';
@@ -30,6 +31,7 @@ import { createNodeLogs, type NodeLogs } from './node-logs.js';
 import { forgetBefore } from './retention.js';
 import { createRunStore } from './runs.js';
 import { createSeedDesk } from './seed-desk.js';
+import { createTally } from './tally.js';
 
 export { MEMORY_URL, openDatabase, openMadeDatabase, type Db } from './database.js';
 export type { Outbox, OutboxMessage, OutboxRow } from './outbox.js';
@@ -47,6 +49,7 @@ export interface Store extends Stores {
   readonly hooks: HookLedger;
   readonly metadata: MetadataDirectory;
   readonly logs: NodeLogs;
+  readonly tally: Tally;
   /** Forgets what is older and no longer needed. @returns rows forgotten */
   forget(before: Date): Promise<number>;
   close(): Promise<void>;
@@ -87,6 +90,7 @@ export function createStore({ db, temporal, now = () => new Date(), limits = DEF
     hooks: createHookLedger({ db }),
     metadata: createMetadataDirectory({ db }),
     logs: createNodeLogs(base),
+    tally: createTally({ db }),
     forget: (before) => forgetBefore(db, before),
     close: () => db.destroy(),
   };

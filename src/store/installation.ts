@@ -4,6 +4,7 @@ import { ENDED_STATES } from '../domain/states.js';
 import type { InstallationStore } from '../contracts/store.js';
 import type { Db, Tx } from './database.js';
 import { appendJournal } from './journal.js';
+import { tally } from './tally.js';
 import { voidAllOf } from './voiding.js';
 
 /** Why this device may not be acted on; null when it may. */
@@ -35,6 +36,7 @@ export function createInstallationStore({ db, now }: { db: Db; now: () => Date }
     // Whatever its run waited for, this comes first.
     await tx.updateTable('run').set({ hold: null }).where('device_id', '=', deviceId).where('closed_at', 'is', null).execute();
     await tx.updateTable('device').set({ hold: JSON.stringify(failure('installation_mismatch', { why })) }).where('device_id', '=', deviceId).execute();
+    await tally(tx, { what: 'held', labels: { code: 'installation_mismatch' } });
     await appendJournal(tx, now(), { deviceId, run: null, kind: 'hold', text: `held: ${why}` });
   }
 

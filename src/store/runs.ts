@@ -5,11 +5,13 @@ import type { RunKind, RunPhase } from '../domain/runs.js';
 import { runWorkflowId, type RunOutcome } from '../contracts/messages.js';
 import type { RunPlan } from '../contracts/plan.js';
 import type { BegunWith, RunStore } from '../contracts/store.js';
+import type { Tallied } from '../contracts/tally.js';
 import { lockedTransaction, type Db } from './database.js';
 import { assertHeld } from './fence.js';
 import { assertTrusted } from './installation.js';
 import { prolongInstallCodes } from './install-codes.js';
 import { appendJournal } from './journal.js';
+import { heldFor, limitPassedOf, secondsBetween, tally } from './tally.js';
 import { voidWhatIsOpen } from './voiding.js';
 
 export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; now: () => Date; limits?: Limits }): RunStore {
@@ -52,7 +54,12 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
     enterPhase: (ref, phase, note) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
-        await tx.updateTable('run').set({ phase, phase_since: now().toISOString(), hold: null }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
+        const at = now();
+        const before = await tx.selectFrom('run').select(['kind', 'phase', 'phase_since']).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).executeTakeFirstOrThrow();
+        // Entered again after a reset, or by a try that died behind its write: one visit.
+        const isAnother = before.phase !== phase;
+        if (isAnother) await tally(tx, phaseLeft(before, at));
+        await tx.updateTable('run').set({ phase, hold: null, ...(isAnother && { phase_since: at.toISOString() }) }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
         await prolongInstallCodes(tx, ref, phase, codesGoodUntil());
         await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'phase', text: note ? `${phase}: ${note}` : phase });
       }),
@@ -60,6 +67,8 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
     setHold: (ref, hold) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
+        const before = await tx.selectFrom('run').select('hold').where('device_id', '=', ref.deviceId).where('number', '=', ref.run).executeTakeFirstOrThrow();
+        if (hold && JSON.stringify(hold) !== before.hold) await tally(tx, ...heldFor(hold));
         const { phase } = await tx.updateTable('run').set({ hold: hold && JSON.stringify(hold) }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).returning('phase').executeTakeFirstOrThrow();
         // Whoever resumes a run that waited for its system in vain has it wait again.
         if (hold === null) await prolongInstallCodes(tx, ref, phase as RunPhase, codesGoodUntil());
@@ -102,7 +111,7 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
 
     close: (deviceId, run, outcome, ref) =>
       lockedTransaction(db, deviceId, async (tx) => {
-        const row = await tx.selectFrom('run').select(['outcome', 'destroyed', 'kind']).where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
+        const row = await tx.selectFrom('run').select(['outcome', 'destroyed', 'kind', 'opened_at', 'phase', 'phase_since']).where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
         if (!row) throw new MetalflowError('installation_mismatch', { why: `the store has no run ${run} of device ${deviceId}` });
         if (row.outcome) return JSON.parse(row.outcome) as RunOutcome;
         if (ref) await assertHeld(tx, ref);
@@ -112,8 +121,16 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
         if (outcome.end !== 'done') await tx.updateTable('install_code').set({ revoked_at: now().toISOString() }).where('device_id', '=', deviceId).where('run', '=', run).where('revoked_at', 'is', null).execute();
         await tx.updateTable('run').set({ outcome: JSON.stringify(standing), closed_at: now().toISOString(), hold: null }).where('device_id', '=', deviceId).where('number', '=', run).execute();
         await tx.updateTable('device').set({ open_run: null }).where('device_id', '=', deviceId).where('open_run', '=', run).execute();
+        await tally(tx, phaseLeft(row, now()), runEnded(row, standing, now()), ...(outcome.end === 'failed' ? limitPassedOf(outcome.failure) : []));
         await appendJournal(tx, now(), { deviceId, run, kind: 'run', text: `run ${run} (${row.kind}) ended: ${outcome.end}${outcome.failure ? ` (${outcome.failure.code}): ${outcome.failure.message}` : ''}` });
         return standing;
       }),
   };
 }
+
+/** @param row of the run, as its phase ends */
+const phaseLeft = (row: { kind: string; phase: string; phase_since: string }, at: Date): Tallied =>
+  ({ what: 'phase-left', labels: { kind: row.kind as RunKind, phase: row.phase as RunPhase }, seconds: secondsBetween(row.phase_since, at) });
+
+const runEnded = (row: { kind: string; opened_at: string }, { end, failure }: RunOutcome, at: Date): Tallied =>
+  ({ what: 'run-ended', labels: { kind: row.kind as RunKind, end, code: failure?.code ?? 'none' }, seconds: secondsBetween(row.opened_at, at) });

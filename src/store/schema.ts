@@ -271,6 +271,14 @@ export interface NodeLogTable {
   message: string;
 }
 
+export interface TallyTable {
+  what: string;
+  /** JSON, its keys in order. */
+  labels: string;
+  times: number;
+  seconds: number;
+}
+
 export interface Schema {
   installation: InstallationTable;
   device: DeviceTable;
@@ -293,4 +301,5 @@ export interface Schema {
   hook: HookTable;
   audit: AuditTable;
   node_log: NodeLogTable;
+  tally: TallyTable;
 }
