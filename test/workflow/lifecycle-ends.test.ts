@@ -4,6 +4,7 @@ import { failure } from '../../src/domain/errors.js';
 import type { RunKind } from '../../src/domain/runs.js';
 import type { LifecycleState } from '../../src/domain/states.js';
 import { changed, untilHeld, untilSeen, untilState } from '../support/lifecycle-looks.js';
+import { until } from '../support/until.js';
 import { openWorkflowBench, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
 
 let workflows: WorkflowBench;
@@ -61,7 +62,7 @@ describe('a run that ended before it destroyed anything leaves the node what it 
     node.acts = CONFLICT;
     await ask(node, 'reprovision');
     expect(await untilState(handle, 'held')).toMatchObject({ hold: { code: 'netbox_conflict' }, lastRun: { run: 2, end: 'withdrawn' } });
-    expect(node.record.previousState).toBe('active');
+    await until('the store has what it goes back to', () => node.record.state === 'held' && node.record.previousState === 'active');
   });
 });
 
