@@ -59,13 +59,20 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
     await hintTransaction(db, async (tx) => {
       // The address it had before is free for another machine, and the one that it has now is no other's.
       await tx.deleteFrom('sender').where((eb) => eb.or([eb('mac', 'in', [...byMac.keys()]), eb('address', 'in', [...byMac.values()])])).execute();
-      await tx.insertInto('sender').values([...byMac].map(([mac, address]) => ({ address, mac, at }))).onConflict((c) => c.column('address').doUpdateSet((eb) => ({ mac: eb.ref('excluded.mac'), at: eb.ref('excluded.at') }))).execute();
+      await tx.insertInto('sender')
+        .values([...byMac].map(([mac, address]) => ({ address, mac, at })))
+        .onConflict((c) => c.column('address').doUpdateSet((eb) => ({ mac: eb.ref('excluded.mac'), at: eb.ref('excluded.at') })))
+        .execute();
     });
   });
 
   const bootSeen = gathered<{ readonly id: string; readonly signal: AbortSignal | undefined }>(async (asked) => {
     const wanted = (): Set<string> => new Set(asked.filter(({ signal }) => !signal?.aborted).map(({ id }) => id));
-    const attempts = await db.selectFrom('boot_attempt').select(['id', 'device_id', 'run']).where('id', 'in', [...wanted()]).where('boot_seen_at', 'is', null).orderBy('device_id').execute();
+    const attempts = await db.selectFrom('boot_attempt')
+      .select(['id', 'device_id', 'run'])
+      .where('id', 'in', [...wanted()]).where('boot_seen_at', 'is', null)
+      .orderBy('device_id')
+      .execute();
     if (attempts.length === 0) return;
     await db.transaction().execute(async (tx) => {
       // As lockedTransaction does, for all of them, in one order for everybody.
@@ -73,7 +80,10 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
       // A lock may have taken longer than who asked could wait: that node was given its disk, and no run may hear otherwise.
       const still = wanted();
       for (const { id, device_id, run } of attempts.filter(({ id }) => still.has(id))) {
-        const seen = await tx.updateTable('boot_attempt').set({ boot_seen_at: now().toISOString() }).where('id', '=', id).where('boot_seen_at', 'is', null).where('closed_at', 'is', null).executeTakeFirst();
+        const seen = await tx.updateTable('boot_attempt')
+          .set({ boot_seen_at: now().toISOString() })
+          .where('id', '=', id).where('boot_seen_at', 'is', null).where('closed_at', 'is', null)
+          .executeTakeFirst();
         if (seen.numUpdatedRows === 0n) continue;
         await post(tx, now(), { kind: 'signal-run', workflowId: runWorkflowId(device_id, run), name: SIGNALS.bootSeen.name, payload: { bootAttempt: id } });
         await appendJournal(tx, now(), { deviceId: device_id, run, kind: 'boot', text: `the node asked for its boot file in attempt ${id}` });
@@ -92,7 +102,10 @@ export function createBootDirectory({ db, now, woken, crash = noCrash }: { db: D
       if (rows.length === 1) return subject(devices.where('device.device_id', '=', rows[0]!.device_id));
       // Two devices with one address: neither may be guessed.
       if (rows.length > 1) return null;
-      const sender = await db.selectFrom('sender').select(['mac', 'at']).where('address', '=', address).where('at', '>=', ago(SENDER_SECONDS)).executeTakeFirst();
+      const sender = await db.selectFrom('sender')
+        .select(['mac', 'at'])
+        .where('address', '=', address).where('at', '>=', ago(SENDER_SECONDS))
+        .executeTakeFirst();
       const found = sender ? await byMac(sender.mac) : null;
       return found && (await isEarlierBoot(sender!.at, found)) ? { ...found, byEarlierBoot: true } : found;
     }),

@@ -27,7 +27,8 @@ export function createFence({ db, temporal, now }: { db: Db; temporal: Pick<Temp
         await tx.updateTable('run').set({ fence: ref.temporalRunId }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
         if (holder === null) return 'held';
         await voidWhatIsOpen(tx, ref.deviceId, now(), 'the run was reset');
-        await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'fence', text: `the run was reset: Temporal run ${ref.temporalRunId} took over from ${holder}; its orders, tokens, attempt and permission are void` });
+        const text = `the run was reset: Temporal run ${ref.temporalRunId} took over from ${holder}; its orders, tokens, attempt and permission are void`;
+        await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'fence', text });
         return 'taken-over';
       });
     },

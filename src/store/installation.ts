@@ -46,20 +46,29 @@ export function createInstallationStore({ db, now }: { db: Db; now: () => Date }
       return row ? { id: row.installation_id, status: row.status, why: row.why } : null;
     },
     async begin(id) {
-      await db.insertInto('installation').values({ row: 1, installation_id: id, status: 'pending', epoch: 0, why: null, since: now().toISOString() }).onConflict((c) => c.doNothing()).execute();
+      await db.insertInto('installation')
+        .values({ row: 1, installation_id: id, status: 'pending', epoch: 0, why: null, since: now().toISOString() })
+        .onConflict((c) => c.doNothing())
+        .execute();
     },
     async confirm() {
       await db.updateTable('installation').set({ status: 'confirmed', why: null, since: now().toISOString() }).where('status', '=', 'pending').execute();
     },
     async mismatch(why) {
       await db.transaction().execute(async (tx) => {
-        const changed = await tx.updateTable('installation').set((eb) => ({ status: 'mismatch' as const, epoch: eb('epoch', '+', 1), why, since: now().toISOString() })).where('status', '!=', 'mismatch').executeTakeFirst();
+        const changed = await tx.updateTable('installation')
+          .set((eb) => ({ status: 'mismatch' as const, epoch: eb('epoch', '+', 1), why, since: now().toISOString() }))
+          .where('status', '!=', 'mismatch')
+          .executeTakeFirst();
         if (changed.numUpdatedRows === 0n) return;
         for (const { device_id: deviceId } of await tx.selectFrom('device').select('device_id').where('state', 'not in', [...ENDED_STATES]).execute()) await holdAndVoid(tx, deviceId, why);
       });
     },
     async relink(id) {
-      await db.updateTable('installation').set({ installation_id: id, status: 'confirmed', since: now().toISOString() }).where('status', '=', 'mismatch').execute();
+      await db.updateTable('installation')
+        .set({ installation_id: id, status: 'confirmed', since: now().toISOString() })
+        .where('status', '=', 'mismatch')
+        .execute();
     },
     distrust: (deviceId) => distrust(db, deviceId),
     async adopt(deviceId, by) {

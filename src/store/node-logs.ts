@@ -15,12 +15,21 @@ export function createNodeLogs({ db, now, linesPerNode = LINES_PER_NODE, linesPe
   const sinceTrim = new Map<string, number>();
 
   async function trim(tx: Tx, deviceId: string): Promise<void> {
-    const newestGone = await tx.selectFrom('node_log').select('id').where('device_id', '=', deviceId).orderBy('id', 'desc').limit(1).offset(linesPerNode).executeTakeFirst();
+    const newestGone = await tx.selectFrom('node_log')
+      .select('id')
+      .where('device_id', '=', deviceId)
+      .orderBy('id', 'desc').limit(1)
+      .offset(linesPerNode)
+      .executeTakeFirst();
     if (newestGone) await tx.deleteFrom('node_log').where('device_id', '=', deviceId).where('id', '<=', newestGone.id).execute();
   }
 
   async function keepOf(tx: Tx, deviceId: string, lines: readonly NodeLogLine[]): Promise<void> {
-    const runs = await tx.selectFrom('run').select(['number', 'opened_at', 'closed_at']).where('device_id', '=', deviceId).orderBy('number', 'desc').limit(2).execute();
+    const runs = await tx.selectFrom('run')
+      .select(['number', 'opened_at', 'closed_at'])
+      .where('device_id', '=', deviceId)
+      .orderBy('number', 'desc').limit(2)
+      .execute();
     // By when it came, not by what is open now: the last words of a run are written after its end.
     const runAt = (at: string): number | null => runs.find(({ opened_at, closed_at }) => opened_at <= at && (closed_at === null || at <= closed_at))?.number ?? null;
     await tx.insertInto('node_log').values(lines.map(({ at, receivedAt, severity, facility, host, program, text }) => ({

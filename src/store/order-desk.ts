@@ -33,7 +33,12 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
 
   const next: OrderDesk['next'] = async (session) => {
     if (!session.bootAttempt) return null;
-    const row = await db.selectFrom('agent_order').selectAll().where('device_id', '=', session.deviceId).where('boot_attempt', '=', session.bootAttempt).where('state', '=', 'queued').where('withheld', '=', 0).orderBy('id').executeTakeFirst();
+    const row = await db.selectFrom('agent_order')
+      .selectAll()
+      .where('device_id', '=', session.deviceId).where('boot_attempt', '=', session.bootAttempt).where('state', '=', 'queued')
+      .where('withheld', '=', 0)
+      .orderBy('id')
+      .executeTakeFirst();
     return row ? toOrder(row) : null;
   };
 
@@ -70,7 +75,10 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
     next,
 
     async held(session, orderId) {
-      const row = await db.selectFrom('agent_order').selectAll().where('id', '=', orderId).where('device_id', '=', session.deviceId).where('state', '=', 'consumed').where('consumed_by', '=', session.id).executeTakeFirst();
+      const row = await db.selectFrom('agent_order')
+        .selectAll()
+        .where('id', '=', orderId).where('device_id', '=', session.deviceId).where('state', '=', 'consumed').where('consumed_by', '=', session.id)
+        .executeTakeFirst();
       return row ? toOrder(row) : null;
     },
 
@@ -93,7 +101,10 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
         const at = now();
         const consumedAt = at.toISOString();
         const deadlineAt = new Date(at.getTime() + row.timeout_seconds * 1000).toISOString();
-        await tx.updateTable('agent_order').set({ state: 'consumed', consumed_at: consumedAt, consumed_by: session.id, deadline_at: deadlineAt, last_sign_at: consumedAt }).where('id', '=', orderId).execute();
+        await tx.updateTable('agent_order')
+          .set({ state: 'consumed', consumed_at: consumedAt, consumed_by: session.id, deadline_at: deadlineAt, last_sign_at: consumedAt })
+          .where('id', '=', orderId)
+          .execute();
         if (row.destructive) await tx.updateTable('run').set({ destroyed: 1 }).where('device_id', '=', row.device_id).where('number', '=', row.run).execute();
         await appendJournal(tx, at, { deviceId: row.device_id, run: row.run, kind: 'order', text: `${row.title}: taken by the agent` });
         crash('order-consume-before-commit');
@@ -123,7 +134,10 @@ export function createOrderDesk({ db, now, bell, woken, crash = noCrash }: { db:
           return 'late' as const;
         }
         const at = now();
-        await tx.updateTable('agent_order').set({ state: 'reported', report: JSON.stringify(report), reported_at: at.toISOString(), last_sign_at: at.toISOString() }).where('id', '=', orderId).execute();
+        await tx.updateTable('agent_order')
+          .set({ state: 'reported', report: JSON.stringify(report), reported_at: at.toISOString(), last_sign_at: at.toISOString() })
+          .where('id', '=', orderId)
+          .execute();
         await appendJournal(tx, at, { deviceId: row.device_id, run: row.run, kind: 'order', text: `${row.title}: ${report.result}${report.message ? `: ${report.message}` : ''}` });
         if (row.state === 'unknown') await post(tx, at, { kind: 'signal-run', workflowId: runWorkflowId(row.device_id, row.run), name: SIGNALS.orderReported.name, payload: { orderId } });
         else await completeActivity(tx, at, row, { kind: 'reported', report: report as OrderReport });

@@ -64,7 +64,11 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
         await assertAttempt(tx, ref, input.bootAttempt);
         const attempt = await tx.selectFrom('boot_attempt').select('attested_at').where('id', '=', input.bootAttempt).executeTakeFirstOrThrow();
         if (attempt.attested_at === null) throw new MetalflowError('attempt_unattested', { attempt: input.bootAttempt });
-        const last = await tx.selectFrom('agent_order').selectAll().where('device_id', '=', ref.deviceId).where('run', '=', ref.run).where('title', '=', input.title).orderBy('grant_no', 'desc').executeTakeFirst();
+        const last = await tx.selectFrom('agent_order')
+          .selectAll()
+          .where('device_id', '=', ref.deviceId).where('run', '=', ref.run).where('title', '=', input.title)
+          .orderBy('grant_no', 'desc')
+          .executeTakeFirst();
         const lastFence = last && (await tx.selectFrom('boot_attempt').select('fence').where('id', '=', last.boot_attempt).executeTakeFirstOrThrow()).fence;
         const verdict = grantAfter(last, { sameBoot: last?.boot_attempt === input.bootAttempt, sameFence: lastFence === ref.temporalRunId, retried: input.grantUnknown !== null });
         if (verdict.kind === 'same') return { orderId: last!.id, grant: last!.grant_no };
@@ -80,7 +84,8 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
           })
           .execute();
         const by = input.grantUnknown;
-        await appendJournal(tx, at, { deviceId: ref.deviceId, run: ref.run, kind: 'order', text: verdict.grant === 1 ? `${input.title}: ordered` : `${input.title}: granted again (grant ${verdict.grant}) ${by ? 'on retry' : 'for a new attested boot'}`, ...(by && { by }) });
+        const again = `granted again (grant ${verdict.grant}) ${by ? 'on retry' : 'for a new attested boot'}`;
+        await appendJournal(tx, at, { deviceId: ref.deviceId, run: ref.run, kind: 'order', text: `${input.title}: ${verdict.grant === 1 ? 'ordered' : again}`, ...(by && { by }) });
         return { orderId: id, grant: verdict.grant };
       });
       crash('order-posted');
@@ -109,7 +114,11 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
         const report: OrderReport = { result: 'succeeded', message: `${by} said that it was done` };
-        const row = await tx.updateTable('agent_order').set({ state: 'reported', report: JSON.stringify(report), reported_at: now().toISOString() }).where('id', '=', orderId).where('device_id', '=', ref.deviceId).where('state', '=', 'unknown').returning('title').executeTakeFirst();
+        const row = await tx.updateTable('agent_order')
+          .set({ state: 'reported', report: JSON.stringify(report), reported_at: now().toISOString() })
+          .where('id', '=', orderId).where('device_id', '=', ref.deviceId).where('state', '=', 'unknown')
+          .returning('title')
+          .executeTakeFirst();
         // Its own report came first: that stands.
         if (row) await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'verb', text: `${row.title}: resolved as done`, by });
       }),
@@ -117,7 +126,10 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
     async cancelOpen(ref, why) {
       await lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
-        await tx.updateTable('agent_order').set({ state: 'cancelled', closed_why: why }).where('device_id', '=', ref.deviceId).where('run', '=', ref.run).where('state', 'in', [...OPEN_ORDER_STATES]).execute();
+        await tx.updateTable('agent_order')
+          .set({ state: 'cancelled', closed_why: why })
+          .where('device_id', '=', ref.deviceId).where('run', '=', ref.run).where('state', 'in', [...OPEN_ORDER_STATES])
+          .execute();
       });
       changed(ref.deviceId);
     },
@@ -136,7 +148,10 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
     },
 
     async wantHeartbeat(before) {
-      const rows = await db.selectFrom('agent_order').selectAll().where('state', 'in', [...OPEN_ORDER_STATES]).where('task_token', 'is not', null).where('heartbeat_at', '<', before.toISOString()).execute();
+      const rows = await db.selectFrom('agent_order')
+        .selectAll()
+        .where('state', 'in', [...OPEN_ORDER_STATES]).where('task_token', 'is not', null).where('heartbeat_at', '<', before.toISOString())
+        .execute();
       if (rows.length) await db.updateTable('agent_order').set({ heartbeat_at: now().toISOString() }).where('id', 'in', rows.map((row) => row.id)).execute();
       return rows.map((row) => ({ orderId: row.id, taskToken: row.task_token!, withheld: row.withheld === 1, details: heartbeatDetails(row) }));
     },
@@ -147,8 +162,12 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
       await lockedTransaction(db, row.device_id, async (tx) => {
         // Let go, it gets its whole time to be taken once more.
         const again = new Date(now().getTime() + seconds(row.queued_at, row.queue_deadline) * 1000).toISOString();
-        await tx.updateTable('agent_order').set({ withheld: withheld ? 1 : 0, ...(!withheld && { queue_deadline: again }) }).where('id', '=', orderId).execute();
-        await appendJournal(tx, now(), { deviceId: row.device_id, run: row.run, kind: 'order', text: withheld ? `${row.title}: paused in Temporal${row.state === 'consumed' ? '; the agent has taken it and goes on' : ''}` : `${row.title}: no longer paused` });
+        await tx.updateTable('agent_order')
+          .set({ withheld: withheld ? 1 : 0, ...(!withheld && { queue_deadline: again }) })
+          .where('id', '=', orderId)
+          .execute();
+        const paused = `paused in Temporal${row.state === 'consumed' ? '; the agent has taken it and goes on' : ''}`;
+        await appendJournal(tx, now(), { deviceId: row.device_id, run: row.run, kind: 'order', text: `${row.title}: ${withheld ? paused : 'no longer paused'}` });
       });
       changed(row.device_id);
     },
@@ -157,7 +176,10 @@ export function createOrderLedger({ db, now, changed, crash = noCrash }: { db: D
       const row = await find(db, orderId);
       if (!row) return;
       await lockedTransaction(db, row.device_id, async (tx) => {
-        await tx.updateTable('agent_order').set({ state: 'cancelled', closed_why: 'cancelled in Temporal', task_token: null }).where('id', '=', orderId).where('state', 'in', [...OPEN_ORDER_STATES]).execute();
+        await tx.updateTable('agent_order')
+          .set({ state: 'cancelled', closed_why: 'cancelled in Temporal', task_token: null })
+          .where('id', '=', orderId).where('state', 'in', [...OPEN_ORDER_STATES])
+          .execute();
       });
       changed(row.device_id);
     },
@@ -183,5 +205,7 @@ export function grantAfter(last: Pick<Row, 'state' | 'grant_no' | 'title' | 'con
 
 function heartbeatDetails(row: Row): unknown {
   const progress = row.progress ? (JSON.parse(row.progress) as OrderProgress) : null;
-  return { order: row.id, state: row.state, ...(progress && { progress: progress.total > 0 ? `${Math.floor((100 * progress.done) / progress.total)} %` : `${progress.done} ${progress.unit}`, ...progress }) };
+  if (!progress) return { order: row.id, state: row.state };
+  const { done, total, unit } = progress;
+  return { order: row.id, state: row.state, progress: total > 0 ? `${Math.floor((100 * done) / total)} %` : `${done} ${unit}`, ...progress };
 }

@@ -49,7 +49,11 @@ export interface Outbox {
 export function createOutbox({ db, now }: { db: Db; now: () => Date }): Outbox {
   return {
     async due(limit) {
-      const rows = await db.selectFrom('outbox').selectAll().where('delivered_at', 'is', null).where('next_try_at', '<=', now().toISOString()).orderBy('id').limit(limit).execute();
+      const rows = await db.selectFrom('outbox')
+        .selectAll()
+        .where('delivered_at', 'is', null).where('next_try_at', '<=', now().toISOString())
+        .orderBy('id').limit(limit)
+        .execute();
       return rows.map((row) => ({ id: row.id, tries: row.tries, message: toMessage(row) }));
     },
     async delivered(id, result) {
@@ -64,7 +68,10 @@ export function createOutbox({ db, now }: { db: Db; now: () => Date }): Outbox {
       return row?.created_at ?? null;
     },
     async pending() {
-      const { count } = await db.selectFrom('outbox').select((eb) => eb.fn.countAll<number>().as('count')).where('delivered_at', 'is', null).executeTakeFirstOrThrow();
+      const { count } = await db.selectFrom('outbox')
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+        .where('delivered_at', 'is', null)
+        .executeTakeFirstOrThrow();
       return Number(count);
     },
   };

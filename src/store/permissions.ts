@@ -17,7 +17,10 @@ export function createPermissionStore({ db, now }: { db: Db; now: () => Date }):
     withdraw: (ref) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
-        await tx.updateTable('boot_attempt').set({ disarmed_at: now().toISOString() }).where('device_id', '=', ref.deviceId).where('closed_at', 'is', null).execute();
+        await tx.updateTable('boot_attempt')
+          .set({ disarmed_at: now().toISOString() })
+          .where('device_id', '=', ref.deviceId).where('closed_at', 'is', null)
+          .execute();
         await tx.deleteFrom('permission').where('device_id', '=', ref.deviceId).execute();
       }),
   };

@@ -43,7 +43,9 @@ export function createPowerWatchStore({ db, now }: { db: Db; now: () => Date }):
         const driftChanged = !isSameDrift(before, drift);
         if (driftChanged) {
           await tx.updateTable('device').set({ power_drift: drift && JSON.stringify(drift) }).where('device_id', '=', deviceId).execute();
-          await appendJournal(tx, now(), { deviceId, run: null, kind: 'power', text: drift ? driftText(drift) : verdict.kind === 'fits' ? `the power fits again: ${state}, and the BMC reads ${power}` : `the power drift is over: nothing is expected of a node that is ${state} (${EXPECTED_POWER[state].because})` });
+          const fitsAgain = `the power fits again: ${state}, and the BMC reads ${power}`;
+          const isOver = `the power drift is over: nothing is expected of a node that is ${state} (${EXPECTED_POWER[state].because})`;
+          await appendJournal(tx, now(), { deviceId, run: null, kind: 'power', text: drift ? driftText(drift) : verdict.kind === 'fits' ? fitsAgain : isOver });
         }
         // An AMT that settles has news in a moment.
         return { tell: power === 'settling' || power === row.power_told ? null : power, drift, driftChanged };
@@ -55,7 +57,10 @@ export function createPowerWatchStore({ db, now }: { db: Db; now: () => Date }):
 
     async plan(site, everySeconds) {
       if (everySeconds === null) return void (await db.deleteFrom('power_watch').where('site', '=', site).execute());
-      await db.insertInto('power_watch').values({ site, every_seconds: everySeconds, since: now().toISOString(), walked_at: null }).onConflict((c) => c.column('site').doUpdateSet({ every_seconds: everySeconds })).execute();
+      await db.insertInto('power_watch')
+        .values({ site, every_seconds: everySeconds, since: now().toISOString(), walked_at: null })
+        .onConflict((c) => c.column('site').doUpdateSet({ every_seconds: everySeconds }))
+        .execute();
     },
     async walked(site) {
       await db.updateTable('power_watch').set({ walked_at: now().toISOString() }).where('site', '=', site).execute();
@@ -83,7 +88,10 @@ export function createPowerWatchStore({ db, now }: { db: Db; now: () => Date }):
 /** What was read, and when; and that the BMC answered, when it did. */
 export async function keepPower(db: Db | Tx, at: Date, deviceId: string, power: PowerWord): Promise<void> {
   const answered = power !== 'unknown' && power !== 'settling';
-  await db.updateTable('device').set({ power, power_at: at.toISOString(), ...(answered && { bmc_seen_at: at.toISOString() }) }).where('device_id', '=', deviceId).execute();
+  await db.updateTable('device')
+    .set({ power, power_at: at.toISOString(), ...(answered && { bmc_seen_at: at.toISOString() }) })
+    .where('device_id', '=', deviceId)
+    .execute();
 }
 
 /** The same of a run's reading. The lifecycle takes its power from the row when the run ends, so what the watch told it before counts no more. */
@@ -92,4 +100,5 @@ export async function keepPowerOfRun(db: Db | Tx, at: Date, deviceId: string, po
   await db.updateTable('device').set({ power_told: null }).where('device_id', '=', deviceId).where('power_told', '!=', power).execute();
 }
 
-const driftText = ({ state, expected, reads }: PowerDrift): string => `power drift: ${state} should be ${expected} (${EXPECTED_POWER[state].because}), and the BMC reads ${reads}; nothing was commanded`;
+const driftText = ({ state, expected, reads }: PowerDrift): string =>
+  `power drift: ${state} should be ${expected} (${EXPECTED_POWER[state].because}), and the BMC reads ${reads}; nothing was commanded`;

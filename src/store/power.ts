@@ -28,7 +28,9 @@ export function createPowerStore({ db, now }: { db: Db; now: () => Date }): Powe
         const run = device?.open_run ?? null;
         if (run !== null && !duringRun) return { kind: 'run-open', run };
         if (!(await takeLease(tx, now(), lease))) return { kind: 'lease-lost' };
-        await tx.insertInto('power_intent').values({ id, device_id: deviceId, run: run ?? BETWEEN_RUNS, command, written_at: now().toISOString(), answered_at: null, answer: null }).execute();
+        await tx.insertInto('power_intent')
+          .values({ id, device_id: deviceId, run: run ?? BETWEEN_RUNS, command, written_at: now().toISOString(), answered_at: null, answer: null })
+          .execute();
         await appendJournal(tx, now(), { deviceId, run, kind: 'power', text, by });
         return { kind: 'written' };
       }),
@@ -40,7 +42,11 @@ export function createPowerStore({ db, now }: { db: Db; now: () => Date }): Powe
       await db.deleteFrom('bmc_lock').where('bmc', '=', bmc).where('holder', '=', holder).execute();
     },
     async lastChangeAt(deviceId) {
-      const rows = await db.selectFrom('power_intent').select(['written_at', 'answer']).where('device_id', '=', deviceId).where('command', 'in', ['off', 'on']).orderBy('written_at', 'desc').limit(20).execute();
+      const rows = await db.selectFrom('power_intent')
+        .select(['written_at', 'answer'])
+        .where('device_id', '=', deviceId).where('command', 'in', ['off', 'on'])
+        .orderBy('written_at', 'desc').limit(20)
+        .execute();
       return rows.find(({ answer }) => mayHaveChanged(answer))?.written_at ?? null;
     },
   };

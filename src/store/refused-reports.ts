@@ -22,7 +22,13 @@ export async function keepRefusedReport(tx: Tx, at: Date, node: AttestingNode | 
 async function keepOfStranger(tx: Tx, evidence: Evidence): Promise<void> {
   await tx.deleteFrom('attestation').where('device_id', 'is', null).where('boot_mac', '=', evidence.boot_mac).execute();
   await tx.insertInto('attestation').values(evidence).execute();
-  const last = await tx.selectFrom('attestation').select('id').where('device_id', 'is', null).orderBy('id', 'desc').offset(MOST_STRANGERS).limit(1).executeTakeFirst();
+  const last = await tx.selectFrom('attestation')
+    .select('id')
+    .where('device_id', 'is', null)
+    .orderBy('id', 'desc')
+    .offset(MOST_STRANGERS)
+    .limit(1)
+    .executeTakeFirst();
   if (last) await tx.deleteFrom('attestation').where('device_id', 'is', null).where('id', '<=', last.id).execute();
 }
 

@@ -23,7 +23,10 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
         await assertTrusted(tx, deviceId);
         const device = await tx.selectFrom('device').select(['next_run', 'open_run']).where('device_id', '=', deviceId).executeTakeFirstOrThrow();
         if (device.open_run !== null) {
-          const open = await tx.selectFrom('run').select(['number', 'kind', 'asked', 'workflow_id']).where('device_id', '=', deviceId).where('number', '=', device.open_run).executeTakeFirstOrThrow();
+          const open = await tx.selectFrom('run')
+            .select(['number', 'kind', 'asked', 'workflow_id'])
+            .where('device_id', '=', deviceId).where('number', '=', device.open_run)
+            .executeTakeFirstOrThrow();
           return { run: open.number, kind: open.kind as RunKind, workflowId: open.workflow_id, begun: JSON.parse(open.asked) as BegunWith, isNew: false };
         }
         const run = device.next_run;
@@ -55,11 +58,17 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
         const at = now();
-        const before = await tx.selectFrom('run').select(['kind', 'phase', 'phase_since']).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).executeTakeFirstOrThrow();
+        const before = await tx.selectFrom('run')
+          .select(['kind', 'phase', 'phase_since'])
+          .where('device_id', '=', ref.deviceId).where('number', '=', ref.run)
+          .executeTakeFirstOrThrow();
         // Entered again after a reset, or by a try that died behind its write: one visit.
         const isAnother = before.phase !== phase;
         if (isAnother) await tally(tx, phaseLeft(before, at));
-        await tx.updateTable('run').set({ phase, hold: null, ...(isAnother && { phase_since: at.toISOString() }) }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).execute();
+        await tx.updateTable('run')
+          .set({ phase, hold: null, ...(isAnother && { phase_since: at.toISOString() }) })
+          .where('device_id', '=', ref.deviceId).where('number', '=', ref.run)
+          .execute();
         await prolongInstallCodes(tx, ref, phase, codesGoodUntil());
         await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'phase', text: note ? `${phase}: ${note}` : phase });
       }),
@@ -69,7 +78,11 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
         await assertHeld(tx, ref);
         const before = await tx.selectFrom('run').select('hold').where('device_id', '=', ref.deviceId).where('number', '=', ref.run).executeTakeFirstOrThrow();
         if (hold && JSON.stringify(hold) !== before.hold) await tally(tx, ...heldFor(hold));
-        const { phase } = await tx.updateTable('run').set({ hold: hold && JSON.stringify(hold) }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).returning('phase').executeTakeFirstOrThrow();
+        const { phase } = await tx.updateTable('run')
+          .set({ hold: hold && JSON.stringify(hold) })
+          .where('device_id', '=', ref.deviceId).where('number', '=', ref.run)
+          .returning('phase')
+          .executeTakeFirstOrThrow();
         // Whoever resumes a run that waited for its system in vain has it wait again.
         if (hold === null) await prolongInstallCodes(tx, ref, phase as RunPhase, codesGoodUntil());
         await appendJournal(tx, now(), { deviceId: ref.deviceId, run: ref.run, kind: 'hold', text: hold ? `held (${hold.code}): ${hold.message}` : 'the hold ended' });
@@ -95,7 +108,10 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
     markTaken: (ref) =>
       lockedTransaction(db, ref.deviceId, async (tx) => {
         await assertHeld(tx, ref);
-        await tx.updateTable('run').set({ taken_at: now().toISOString() }).where('device_id', '=', ref.deviceId).where('number', '=', ref.run).where('taken_at', 'is', null).execute();
+        await tx.updateTable('run')
+          .set({ taken_at: now().toISOString() })
+          .where('device_id', '=', ref.deviceId).where('number', '=', ref.run).where('taken_at', 'is', null)
+          .execute();
       }),
 
     markCleared: (ref) =>
@@ -105,24 +121,37 @@ export function createRunStore({ db, now, limits = DEFAULT_LIMITS }: { db: Db; n
       }),
 
     async standing(ref) {
-      const row = await db.selectFrom('run').select('outcome').where('device_id', '=', ref.deviceId).where('number', '=', ref.run).where('fence', '=', ref.temporalRunId).executeTakeFirst();
+      const row = await db.selectFrom('run')
+        .select('outcome')
+        .where('device_id', '=', ref.deviceId).where('number', '=', ref.run).where('fence', '=', ref.temporalRunId)
+        .executeTakeFirst();
       return row?.outcome ? (JSON.parse(row.outcome) as RunOutcome) : null;
     },
 
     close: (deviceId, run, outcome, ref) =>
       lockedTransaction(db, deviceId, async (tx) => {
-        const row = await tx.selectFrom('run').select(['outcome', 'destroyed', 'kind', 'opened_at', 'phase', 'phase_since']).where('device_id', '=', deviceId).where('number', '=', run).executeTakeFirst();
+        const row = await tx.selectFrom('run')
+          .select(['outcome', 'destroyed', 'kind', 'opened_at', 'phase', 'phase_since'])
+          .where('device_id', '=', deviceId).where('number', '=', run)
+          .executeTakeFirst();
         if (!row) throw new MetalflowError('installation_mismatch', { why: `the store has no run ${run} of device ${deviceId}` });
         if (row.outcome) return JSON.parse(row.outcome) as RunOutcome;
         if (ref) await assertHeld(tx, ref);
         const standing: RunOutcome = { ...outcome, destroyed: row.destroyed === 1 };
         await voidWhatIsOpen(tx, deviceId, now(), `run ${run} ended: ${outcome.end}`);
         // The code of an installed system lives on; one whose install did not end well must not.
-        if (outcome.end !== 'done') await tx.updateTable('install_code').set({ revoked_at: now().toISOString() }).where('device_id', '=', deviceId).where('run', '=', run).where('revoked_at', 'is', null).execute();
-        await tx.updateTable('run').set({ outcome: JSON.stringify(standing), closed_at: now().toISOString(), hold: null }).where('device_id', '=', deviceId).where('number', '=', run).execute();
+        if (outcome.end !== 'done') await tx.updateTable('install_code')
+          .set({ revoked_at: now().toISOString() })
+          .where('device_id', '=', deviceId).where('run', '=', run).where('revoked_at', 'is', null)
+          .execute();
+        await tx.updateTable('run')
+          .set({ outcome: JSON.stringify(standing), closed_at: now().toISOString(), hold: null })
+          .where('device_id', '=', deviceId).where('number', '=', run)
+          .execute();
         await tx.updateTable('device').set({ open_run: null }).where('device_id', '=', deviceId).where('open_run', '=', run).execute();
         await tally(tx, phaseLeft(row, now()), runEnded(row, standing, now()), ...(outcome.end === 'failed' ? limitPassedOf(outcome.failure) : []));
-        await appendJournal(tx, now(), { deviceId, run, kind: 'run', text: `run ${run} (${row.kind}) ended: ${outcome.end}${outcome.failure ? ` (${outcome.failure.code}): ${outcome.failure.message}` : ''}` });
+        const why = outcome.failure ? ` (${outcome.failure.code}): ${outcome.failure.message}` : '';
+        await appendJournal(tx, now(), { deviceId, run, kind: 'run', text: `run ${run} (${row.kind}) ended: ${outcome.end}${why}` });
         return standing;
       }),
   };

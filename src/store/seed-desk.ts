@@ -37,7 +37,8 @@ export function createSeedDesk({ db, now, woken, limits = DEFAULT_LIMITS, crash 
       if (first) {
         await voidOtherCodes(tx, at, code.device_id, code.code_hash);
         await tx.updateTable('install_code').set({ redeemed_at: at.toISOString(), redeemer: input.sender }).where('code_hash', '=', code.code_hash).execute();
-        await appendJournal(tx, at, { deviceId: code.device_id, run: code.run, kind: 'boot', text: how === 'seed-fetched' ? `the installed system fetched its seed from ${input.sender}` : `the installed system phoned home from ${input.sender}` });
+        const did = how === 'seed-fetched' ? 'fetched its seed' : 'phoned home';
+        await appendJournal(tx, at, { deviceId: code.device_id, run: code.run, kind: 'boot', text: `the installed system ${did} from ${input.sender}` });
       }
       // Each is told once: a class that is confirmed by phoning home is not confirmed by the fetch before it.
       const phonesHome = how === 'phone-home' && code.seen_at === null;

@@ -22,7 +22,8 @@ export async function readSubject(db: Db, deviceId: string, run: number | null):
   // A run that installs has a UUID: planning refuses a device without one.
   const systemUuid = plan?.systemUuid ?? device.system_uuid ?? '';
   const seed: SeedSubject = {
-    deviceId, nodeName: device.name, systemUuid, run: run ?? 0, instanceId: `${systemUuid || deviceId}-${run ?? 0}`, site: device.site, nodeClass: plan?.nodeClass ?? device.node_class ?? '', payload: plan?.payload ?? '',
+    deviceId, nodeName: device.name, systemUuid, run: run ?? 0, instanceId: `${systemUuid || deviceId}-${run ?? 0}`, site: device.site,
+    nodeClass: plan?.nodeClass ?? device.node_class ?? '', payload: plan?.payload ?? '',
     seed: plan?.seed ?? null, phoneHome: plan?.confirmBy === 'phone-home', addresses: addresses.map(({ address }) => address), macs: macs.map(({ mac }) => mac),
     // The device is closer to the node than its class.
     userData: told.userData ?? plan?.userData ?? null,

@@ -14,7 +14,12 @@ export async function tally(tx: Tx, ...things: readonly Tallied[]): Promise<void
     await tx
       .insertInto('tally')
       .values(row)
-      .onConflict((c) => c.columns(['what', 'labels']).doUpdateSet((eb) => ({ times: eb('tally.times', '+', eb.ref('excluded.times')), seconds: eb('tally.seconds', '+', eb.ref('excluded.seconds')) })))
+      .onConflict((c) =>
+        c.columns(['what', 'labels']).doUpdateSet((eb) => ({
+          times: eb('tally.times', '+', eb.ref('excluded.times')),
+          seconds: eb('tally.seconds', '+', eb.ref('excluded.seconds')),
+        })),
+      )
       .execute();
   }
 }

@@ -5,7 +5,10 @@ import type { Tx } from './database.js';
 /** Orders cancelled, tokens revoked, attempts closed, permission gone. Install codes live on: an installed system may still come. */
 export async function voidWhatIsOpen(tx: Tx, deviceId: string, at: Date, why: string): Promise<void> {
   const instant = at.toISOString();
-  await tx.updateTable('agent_order').set({ state: 'cancelled', closed_why: why, task_token: null }).where('device_id', '=', deviceId).where('state', 'in', [...OPEN_ORDER_STATES]).execute();
+  await tx.updateTable('agent_order')
+    .set({ state: 'cancelled', closed_why: why, task_token: null })
+    .where('device_id', '=', deviceId).where('state', 'in', [...OPEN_ORDER_STATES])
+    .execute();
   await revokeSessions(tx, deviceId, at);
   await tx.updateTable('boot_attempt').set({ closed_at: instant }).where('device_id', '=', deviceId).where('closed_at', 'is', null).execute();
   await tx.deleteFrom('permission').where('device_id', '=', deviceId).execute();
