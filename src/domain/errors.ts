@@ -4,7 +4,7 @@
  */
 
 /** What a person can do about it; the one way out. */
-export type Verb = 'resume' | 'retry' | 'approve' | 'adopt' | 'maintenance' | 'intake' | 'none';
+export type Verb = 'resume' | 'retry' | 'approve' | 'adopt' | 'maintenance' | 'none';
 
 export interface ErrorRow {
   /** One sentence for a person; `{name}` marks are filled from the error's details. */
@@ -41,7 +41,7 @@ export const ERRORS = {
   off_unprovable: row('the node has no BMC: nobody can read that it is off', 409, 'approve', 'when the machine is gone, an approver says so: `metalflow node approve <node> --attest-removed --reason …`; until then the node is not retired'),
   boot_not_seen: row('powered on {attempts} times, never asked for our boot file', 504, 'retry', 'check VLAN, DHCP and boot order, then `retry`'),
   attestation_not_seen: row('no attestation within {minutes} min of the boot', 504, 'retry', 'look at the console: did the netboot system come up? then `retry`'),
-  attestation_refused: row('the attestation was refused: {reason}', 403, 'intake', 'look at the evidence; approve the node in intake or refuse it'),
+  attestation_refused: row('the attestation was refused: {reason}', 403, 'retry', '`metalflow node evidence <node>` shows what was attested: if it is the right machine, make NetBox say so (MAC, system_uuid, tpm_ek), or let its class admit a key that no TPM proves (allowUnproven), then `retry`; if it is not, nothing was given to it'),
   disk_none_matches: row('no disk matches {rule}; there are: {disks}', 422, 'retry', 'fix the class rule or root_disk, then `retry`'),
   disk_several_match: row('{count} disks match {rule}: {disks}', 422, 'retry', 'make the class rule or root_disk name one disk, then `retry`'),
   disk_not_listed: row('disk {serial} is not in wipe_disks of the device', 422, 'retry', "add the serial to the device's wipe_disks if it may be destroyed, then `retry`"),
