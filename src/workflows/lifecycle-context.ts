@@ -9,7 +9,7 @@ import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, Operato
 import type { DeviceRecord } from '../contracts/store.js';
 import type { CentralActivities } from '../activities/index.js';
 import { netboxOfLifecycle, ofLifecycle, runWatcher } from './activities.js';
-import { attribute, instant } from './run-display.js';
+import { attribute, instant, toEndHold, toMend } from './run-display.js';
 
 export type OpenRun = NonNullable<DeviceRecord['openRun']>;
 
@@ -132,6 +132,13 @@ export class LifecycleContext {
   }
 }
 
+function toDo({ holding, openRun, state, lastRun, name }: LifecycleContext): string {
+  if (holding) return toEndHold(holding, name);
+  if (openRun) return 'see the open run; it says what it waits for';
+  if (state !== 'failed') return 'nothing';
+  return lastRun ? toMend(lastRun.outcome, name) : `ask for what it is to become (\`metalflow node provision ${name}\`)`;
+}
+
 /** Markdown: state, since when, what it waits for, what to do. */
 export function lifecycleDetails(life: LifecycleContext): string {
   const { holding: hold, lastRun } = life;
@@ -140,7 +147,7 @@ export function lifecycleDetails(life: LifecycleContext): string {
     hold ? `**held** (${life.state}) since ${instant(hold.since)}: \`${hold.code}\` ${hold.message}` : `**${life.state}** since ${instant(life.since)}: ${STATES[life.state].meaning}${life.adopted ? ' (adopted: metalflow did not install it)' : ''}`,
     '',
     `**waits for:** ${hold ? 'a person' : life.waitsFor}`,
-    hold ? `**to do:** ${hold.hint} (\`metalflow node ${hold.verb === 'none' ? 'show' : hold.verb} ${life.name}\`)` : `**to do:** ${life.openRun ? 'see the open run; it says what it waits for' : 'nothing'}`,
+    `**to do:** ${toDo(life)}`,
   ];
   if (life.power) lines.push('', `**power:** ${life.power}`);
   if (life.openRun) lines.push('', `**open run:** \`${life.openRun.workflowId}\` (${life.openRun.kind})`);

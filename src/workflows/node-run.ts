@@ -1,5 +1,5 @@
 /** One provision, reprovision, wipe or retire of a node: phases in order, each seen done, until a named end. */
-import { CancellationScope, isCancellation, log } from '@temporalio/workflow';
+import { CancellationScope, isCancellation, log, patched } from '@temporalio/workflow';
 import { failure, type Failure } from '../domain/errors.js';
 import { phasesOf, PHASES_OF, type RunPhase } from '../domain/runs.js';
 import type { RunInput, RunOutcome } from '../contracts/messages.js';
@@ -12,6 +12,8 @@ import { RunContext } from './run-context.js';
 
 /** Resets, and unknown errors, after which a run gives up trying to go on. */
 const MOST_SETBACKS = 10;
+/** Runs of before that ended without the store's word were not shown as ended. */
+const END_SHOWN = 'every-end-is-shown';
 /** From these phases on, a reset leads back through power off. */
 const NEEDS_BOOT: readonly RunPhase[] = ['arming', 'powering-on', 'awaiting-boot', 'awaiting-attestation', 'acting', 'disarming', 'rebooting'];
 
@@ -29,6 +31,7 @@ export async function nodeRun(input: RunInput): Promise<RunOutcome> {
     // `temporal workflow cancel`: what was armed is disarmed all the same.
     outcome = await CancellationScope.nonCancellable(() => finish(run, { end: 'cancelled', failure: failure('run_cancelled', { by: 'temporal' }), by: 'temporal' }));
   }
+  if (!run.outcome && patched(END_SHOWN)) run.end(outcome);
   await CancellationScope.nonCancellable(() => run.tidyUp());
   return outcome;
 }
@@ -125,8 +128,7 @@ async function finish(run: RunContext, outcome: Omit<RunOutcome, 'destroyed'>): 
   if (outcome.end !== 'withdrawn' && !run.taken) await central.takeRequest({ ...run.ref, kind: run.input.kind }).catch((error: unknown) => log.warn('the request stays in NetBox', { error: String(error) }));
   try {
     const standing = await central.finishRun({ ...run.ref, outcome: { ...outcome, destroyed: run.destroyed } });
-    run.show('nothing: the run has ended');
-    return standing;
+    return run.end(standing);
   } catch (error) {
     const loss = fenceLossOf(error);
     if (loss) return { end: 'run-closed', failure: failureOf(error), destroyed: false };

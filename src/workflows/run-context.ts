@@ -3,7 +3,7 @@ import { CancellationScope, condition, isCancellation, log } from '@temporalio/w
 import { ERRORS, failure, namesMachine, type Failure } from '../domain/errors.js';
 import type { PowerWord } from '../domain/power.js';
 import type { RunPhase } from '../domain/runs.js';
-import type { HoldView, OperatorVerb, RunInput, RunView, VerbInput } from '../contracts/messages.js';
+import type { HoldView, OperatorVerb, RunInput, RunOutcome, RunView, VerbInput } from '../contracts/messages.js';
 import type { RunPlan } from '../contracts/plan.js';
 import type { ReadyAction } from '../activities/orders.js';
 import { longLived, onSite, quick, summarised } from './activities.js';
@@ -29,6 +29,8 @@ export class RunContext {
   phase: RunPhase = 'planning';
   since = Date.now();
   waitsFor = '';
+  /** How it ended; null while it goes on. */
+  outcome: RunOutcome | null = null;
   /** The Temporal run id that holds the fence, as the store said. */
   fence: string | null = null;
   /** Counts power cycles, so that each request is an intent of its own. */
@@ -81,6 +83,14 @@ export class RunContext {
   }
   site(limitSeconds: number | null, summary: string): ReturnType<typeof onSite> {
     return onSite(this.input.site, this.limits, { limitSeconds, summary });
+  }
+
+  /** Its page and its place in lists say how it ended. */
+  end(outcome: RunOutcome): RunOutcome {
+    this.outcome = outcome;
+    this.since = Date.now();
+    this.show('nothing: the run has ended');
+    return outcome;
   }
 
   show(waitsFor: string): void {

@@ -180,6 +180,10 @@ const ask = <View>(handle: WorkflowHandle): Promise<View> => until(`${handle.wor
 export const runView = (handle: WorkflowHandle): Promise<RunView> => ask(handle);
 export const lifecycleView = (handle: WorkflowHandle): Promise<LifecycleView> => ask(handle);
 
+/** What its page in Temporal's UI says, also of one that has ended. */
+export const pageOf = async (handle: WorkflowHandle): Promise<string> =>
+  until(`the page of ${handle.workflowId}`, async () => (await handle.client.withDeadline(Date.now() + 5000, () => handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata'))).currentDetails);
+
 export const untilHeld = (handle: WorkflowHandle, code: ErrorCode): Promise<RunView['hold']> => until(`held for ${code}`, async () => {
   const { hold, ...view } = await runView(handle);
   if (hold && hold.code !== code) throw new Error(`held for ${hold.code}: ${hold.message}`);

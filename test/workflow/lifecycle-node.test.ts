@@ -3,7 +3,7 @@ import { failure } from '../../src/domain/errors.js';
 import type { LifecycleState } from '../../src/domain/states.js';
 import type { OperatorVerb, VerbInput } from '../../src/contracts/messages.js';
 import { changed, untilHeld, untilSeen, untilState } from '../support/lifecycle-looks.js';
-import { crashes, lifecycleView, openWorkflowBench, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { crashes, lifecycleView, openWorkflowBench, pageOf, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
 import { until } from '../support/until.js';
 
 let workflows: WorkflowBench;
@@ -21,6 +21,15 @@ test('a request becomes a run, its end a state, and both a status in NetBox', as
   expect(view.lastRun).toMatchObject({ run: 1, kind: 'reprovision' });
   await until('active is written', async () => node.called('writeStatus').length === 2);
   expect(node.called('writeStatus').map(({ status }) => status)).toEqual(['staged', 'active']);
+});
+
+test('the page of a failed node says what to do about its last run', async () => {
+  const node = workflows.node({ checkImage: () => ({ kind: 'bad', failure: failure('image_unreachable', { url: 'u', why: 'gone' }) }) });
+  node.record = { ...node.record, state: 'planned' };
+  node.asks = 'provision';
+  const handle = await workflows.startLifecycle(node);
+  await untilState(handle, 'failed');
+  await until('its page says so', async () => /^\*\*to do:\*\* check the asset server, then `retry` \(`metalflow node retry node-\d+`\)$/m.test(await pageOf(handle)));
 });
 
 test('a status that a person changed holds the lifecycle before the run is begun, and resume writes ours', async () => {

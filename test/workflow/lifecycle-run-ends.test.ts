@@ -1,7 +1,7 @@
 /** Every limit of a run passes into its named failure, and every answer of the world into the end it has to have. */
 import { failure } from '../../src/domain/errors.js';
-import { runWorkflowId } from '../../src/contracts/messages.js';
-import { fails, openWorkflowBench, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
+import { runWorkflowId, SEARCH_ATTRIBUTES } from '../../src/contracts/messages.js';
+import { fails, openWorkflowBench, pageOf, type Acts, type Bench, type WorkflowBench } from '../support/workflow-bench.js';
 
 let workflows: WorkflowBench;
 beforeAll(async () => void (workflows = await openWorkflowBench()));
@@ -47,8 +47,25 @@ test.each(ENDS)('%s', async (_what, acts, end, code) => {
   const handle = await workflows.startRun(node);
   const outcome = await workflows.endOf(handle);
   expect([outcome.end, outcome.failure?.code ?? null]).toEqual([end, code]);
+  // Nobody has to open the history to see it.
+  expect((await handle.describe()).searchAttributes[SEARCH_ATTRIBUTES.state]).toEqual([end]);
+  const page = await pageOf(handle);
+  expect(page).toMatch(new RegExp(`^\\*\\*${end}\\*\\* in [a-z-]+ at .* UTC${code ? `: \`${code}\` .+` : ''}$`, 'm'));
+  expect(page).toMatch(/^\*\*waits for:\*\* nothing, it has ended: /m);
+  expect(page).toMatch(end === 'failed' ? /^\*\*to do:\*\* .+ \(`metalflow node retry node-\d+`\), unless a later run has done it$/m : /^\*\*to do:\*\* nothing/m);
   // Told to the store once, unless the store itself had the last word.
   expect(node.called('finishRun')).toHaveLength(end === 'run-closed' ? 0 : 1);
+});
+
+test('the page of a run that was cancelled behind a destructive order says that the node is failed, and what to do', async () => {
+  const node = workflows.node();
+  node.acts = { awaitOrder: async (_input, usual) => { await node.signal(runWorkflowId(node.deviceId, 1), 'stopAtSafePoint', { by: 'anna', request: null }); return usual(); }, finishRun: ({ outcome }) => ({ ...outcome, destroyed: true }) };
+  const handle = await workflows.startRun(node);
+  expect((await workflows.endOf(handle)).end).toBe('cancelled');
+  const page = await pageOf(handle);
+  expect(page).toMatch(/^\*\*cancelled\*\* in acting at .*: `run_cancelled` cancelled by anna$/m);
+  expect(page).toMatch(/^\*\*to do:\*\* something was destroyed, .*`metalflow node retry node-\d+`/m);
+  expect(page).not.toContain('stop asked');
 });
 
 test('a boot that is not seen is tried three times, each from power off', async () => {
