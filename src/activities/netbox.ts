@@ -5,7 +5,7 @@ import { isOneOf, ENDED_STATES, RUNNING_STATES, STATES, type LifecycleState, typ
 import type { Device } from '../contracts/device.js';
 import { runWorkflowId } from '../contracts/messages.js';
 import type { ClassCatalog } from '../contracts/images.js';
-import type { NetboxClient } from '../contracts/netbox.js';
+import type { NetboxClient, UnreadDevice } from '../contracts/netbox.js';
 import type { DeviceRecord, Stores } from '../contracts/store.js';
 import type { TemporalPort } from '../contracts/temporal-port.js';
 import { noCrash, type CrashPoint } from '../telemetry/crash-point.js';
@@ -36,7 +36,7 @@ const lookOf = (device: Device): DeviceLook => ({ name: device.name, site: devic
 export interface NetboxActivitiesDeps {
   readonly netbox: NetboxClient;
   readonly classes: ClassCatalog;
-  readonly stores: Pick<Stores, 'fence' | 'devices' | 'installation' | 'runs'>;
+  readonly stores: Pick<Stores, 'fence' | 'devices' | 'refused' | 'installation' | 'runs'>;
   readonly temporal: Pick<TemporalPort, 'look'>;
   /** The link people follow from NetBox to the node. */
   readonly lifecycleUrl: (deviceId: string) => string;
@@ -64,6 +64,15 @@ export function createNetboxActivities({ netbox, classes, stores, temporal, life
     await stores.installation.distrustDevice(deviceId, `Temporal knows ${runWorkflowId(deviceId, next)}, and the store does not`);
   }
 
+  /** The same, of a device that cannot be read. */
+  const isUnreadOurs = ({ status, claim }: Partial<UnreadDevice>): boolean => claim === 'desired_action' || (claim !== '' && FIRST_STATE[status ?? ''] !== undefined);
+
+  /** Nothing to begin with: no node yet, or none any more. */
+  async function refuse(deviceId: string, name: string, why: Failure, record: DeviceRecord | null): Promise<Looked> {
+    await stores.refused.keep(deviceId, name, why);
+    return { kind: 'invalid', failure: why, record };
+  }
+
   return {
     /** The device as NetBox has it now, registered in the store; and what the store knows of it. */
     async lookAtDevice({ deviceId }: { deviceId: string }): Promise<Looked> {
@@ -72,16 +81,27 @@ export function createNetboxActivities({ netbox, classes, stores, temporal, life
       try {
         device = await netbox.readDevice(deviceId);
       } catch (error) {
-        if (isMetalflowError(error) && error.code === 'device_invalid') return { kind: 'invalid', failure: error.toFailure(), record };
-        throw error;
+        if (!isMetalflowError(error) || error.code !== 'device_invalid') throw error;
+        if (record && !isOneOf(ENDED_STATES, record.state)) return { kind: 'invalid', failure: error.toFailure(), record };
+        const unread = error.details as Partial<UnreadDevice>;
+        if (isUnreadOurs(unread)) return refuse(deviceId, unread.name ?? '', error.toFailure(), record);
+        await stores.refused.forget(deviceId);
+        return { kind: 'not-ours' };
       }
-      if (!device) return { kind: 'gone', record };
+      if (!device) {
+        await stores.refused.forget(deviceId);
+        return { kind: 'gone', record };
+      }
       const first = FIRST_STATE[device.status] ?? (await stateOfLostRun(device, record));
-      if (!isOurs(device, record, first)) return { kind: 'not-ours' };
+      if (!isOurs(device, record, first)) {
+        await stores.refused.forget(deviceId);
+        return { kind: 'not-ours' };
+      }
       const isNew = !record || isOneOf(ENDED_STATES, record.state);
       if (isNew && !first) {
-        return { kind: 'invalid', failure: failure('device_invalid', { field: 'status', what: `is ${device.status}, and metalflow has no open history of the device; set planned, inventory, active or failed` }), record };
+        return refuse(deviceId, device.name, failure('device_invalid', { field: 'status', what: `is ${device.status}, and metalflow has no open history of the device; set planned, inventory, active or failed` }), record);
       }
+      await stores.refused.forget(deviceId);
       const nodeClass = device.nodeClass ? await classes.find(device.nodeClass) : null;
       const registered = await stores.devices.register(device, { state: first ?? 'planned', adopted: device.status === 'active' }, { allowUnproven: nodeClass?.allowUnproven ?? false });
       crash('lookAtDevice:registered');
@@ -135,6 +155,17 @@ export function createNetboxActivities({ netbox, classes, stores, temporal, life
         }
         if (tries === 5) throw new MetalflowError('netbox_unreachable', { why: 'the device keeps changing under our write' });
       }
+    },
+
+    /** Says once, in NetBox's journal and in ours, why the device is refused: it is no node, so nobody looks at it here. */
+    async tellRefusal({ deviceId }: { deviceId: string }): Promise<void> {
+      const refused = await stores.refused.find(deviceId);
+      if (!refused || refused.isTold) return;
+      const text = `${refused.failure.message}. What to do: ${refused.failure.hint}`;
+      // Better twice than never: it counts as told only once NetBox has it.
+      await netbox.addJournalEntry(deviceId, 'warning', text);
+      await stores.devices.journal(deviceId, null, 'netbox', text);
+      await stores.refused.told(deviceId);
     },
 
     /** A line in NetBox's journal and in ours. */

@@ -22,7 +22,10 @@ const driftText = (drift: unknown): string | null => (isFields(drift) ? `${Strin
 
 export function nodesView(value: unknown, isTerminal: boolean): string {
   const rows = listOf(value, 'nodes').map((node) => [node.deviceId, node.name, node.state, node.openRun, node.phase, node.power, node.nodeClass, node.site, isFields(node.hold) ? node.hold.code : null]);
-  return rows.length === 0 && isTerminal ? 'no nodes\n' : table(['ID', 'NODE', 'STATE', 'RUN', 'PHASE', 'POWER', 'CLASS', 'SITE', 'HOLD'], rows, isTerminal);
+  const shown = rows.length === 0 && isTerminal ? 'no nodes\n' : table(['ID', 'NODE', 'STATE', 'RUN', 'PHASE', 'POWER', 'CLASS', 'SITE', 'HOLD'], rows, isTerminal);
+  const refused = listOf(value, 'refused').map((device) => [device.deviceId, device.name, inside(device, 'failure').message]);
+  // Elsewhere it is a table of nodes, for programs.
+  return refused.length > 0 && isTerminal ? `${shown}\n${table(['ID', 'NO NODE YET', 'BECAUSE'], refused, isTerminal)}` : shown;
 }
 
 export function nodeView(value: unknown, isTerminal: boolean): string {

@@ -137,6 +137,8 @@ export interface LifecycleCarried {
   readonly pendingAttestations: readonly z.infer<typeof Attested>[];
   /** Of the refusal or oddity that was journalled last, so that it is told once. */
   readonly told: string | null;
+  /** That the node attested and waits was journalled. Absent from histories begun before it was carried. */
+  readonly waitTold?: boolean;
   /** What was shown last: it stands until the store is recalled. Absent from histories begun before it was carried. */
   readonly shown?: LifecycleView;
 }

@@ -9,6 +9,15 @@ export interface ChangedDevice {
   readonly lastUpdated: string;
 }
 
+/** Of a device that could not be read; in the details of its `device_invalid`. */
+export type UnreadDevice = {
+  /** Empty where NetBox has none. */
+  readonly name: string;
+  readonly status: string;
+  /** The first of the fields desired_action, node_class, bmc_type that is set; empty when none is: then the device is none of ours. */
+  readonly claim: string;
+};
+
 export type NetboxFields = { readonly desired_action?: null; readonly lifecycle_state?: string; readonly lifecycle_url?: string };
 
 /** `conflict`: NetBox refused the If-Match; somebody wrote in between. */
@@ -16,7 +25,7 @@ export type WriteResult = { readonly kind: 'written'; readonly device: Device } 
 
 /**
  * Every method throws MetalflowError `netbox_unreachable` (retryable) when NetBox does not answer or refuses the token, and
- * `device_invalid` when a field cannot be read as what it should be.
+ * `device_invalid` when a field cannot be read as what it should be; one of a read has the members of `UnreadDevice` in its details.
  */
 export interface NetboxClient {
   /** null when NetBox has no such device. */

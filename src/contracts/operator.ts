@@ -6,6 +6,7 @@ import type { Request, RunEnd, RunKind, RunPhase } from '../domain/runs.js';
 import { LIFECYCLE_STATES, type LifecycleState } from '../domain/states.js';
 import type { LifecycleView, OperatorVerb, RunView, VerbAnswer, VerbInput } from './messages.js';
 import type { RunPlan } from './plan.js';
+import type { RefusedDevice } from './store.js';
 
 export const ROLES = ['reader', 'operator', 'approver'] as const;
 export type Role = (typeof ROLES)[number];
@@ -121,6 +122,8 @@ export interface NodeDirectory {
   run(deviceId: string, run: number): Promise<RunRow | null>;
   journal(deviceId: string, limit: number): Promise<JournalLine[]>;
   evidence(deviceId: string): Promise<EvidenceRow[]>;
+  /** Devices of NetBox that metalflow cannot begin with; no nodes. */
+  refused(): Promise<RefusedDevice[]>;
   /** Newest first; a few of the last. */
   strangers(): Promise<StrangerRow[]>;
   /** One line of who did what. */

@@ -51,7 +51,7 @@ export interface DeviceStore {
   register(device: Device, initial: { state: LifecycleState; adopted: boolean }, ofClass?: { allowUnproven: boolean }): Promise<DeviceRecord>;
   /** Whether this is what NetBox said when the device was registered last. */
   isAsRegistered(device: Device): Promise<boolean>;
-  /** So many of the devices that have not ended, each time the next ones, for ever round. */
+  /** So many of the devices that have not ended, or are refused, each time the next ones, for ever round. */
   nextToCompare(count: number): Promise<string[]>;
   setState(deviceId: string, change: { state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest?: Request | null }): Promise<void>;
   setNetboxStatus(deviceId: string, status: NetboxStatus | string): Promise<void>;
@@ -65,6 +65,26 @@ export interface DeviceStore {
   /** The newest `last_updated` the reconcile has read. */
   reconcileMark(): Promise<string | null>;
   setReconcileMark(mark: string): Promise<void>;
+}
+
+/** A device that NetBox has and metalflow cannot begin with. It is no node; people ask for it all the same. */
+export interface RefusedDevice {
+  readonly deviceId: string;
+  /** Empty where NetBox has none. */
+  readonly name: string;
+  readonly failure: Failure;
+  readonly since: string;
+  /** People were told, in NetBox's journal. */
+  readonly isTold: boolean;
+}
+
+export interface RefusedDevices {
+  /** The same failure again changes nothing. */
+  keep(deviceId: string, name: string, why: Failure): Promise<void>;
+  find(deviceId: string): Promise<RefusedDevice | null>;
+  told(deviceId: string): Promise<void>;
+  /** It is a node now, or gone, or asks for nothing any more. */
+  forget(deviceId: string): Promise<void>;
 }
 
 export interface InstallationStatus {
@@ -200,6 +220,7 @@ export interface HandIntents {
 export interface Stores {
   readonly fence: Fence;
   readonly devices: DeviceStore;
+  readonly refused: RefusedDevices;
   readonly installation: InstallationStore;
   readonly runs: RunStore;
   readonly attempts: AttemptStore;

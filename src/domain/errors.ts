@@ -71,7 +71,7 @@ export const ERRORS = {
   seed_not_fetched: row('installed, and never seen: its seed was not fetched within {minutes} min', 504, 'retry', 'look at the console; `resume` waits again, `retry` installs again'),
   netbox_conflict: row('a person changed {field} to {value} since our last write', 409, 'resume', 'resume to let ours stand, or leave theirs'),
   netbox_unreachable: row('NetBox cannot be read: {why}', 502, 'resume', 'check NetBox and its token, then `resume`', true),
-  device_invalid: row('NetBox field {field}: {what}', 422, 'none', 'fix NetBox; the run goes on by itself'),
+  device_invalid: row('NetBox field {field}: {what}', 422, 'none', 'fix NetBox; it is read again, and goes on by itself'),
   device_not_found: row('NetBox has no device {device}', 404, 'none', 'check the device id'),
   installation_mismatch: row('the store and Temporal do not belong together: {why}', 409, 'adopt', 'check which of the two is right, then `metalflow node adopt`'),
   run_cancelled: row('cancelled by {by}', 409, 'retry', '`retry`, or make a new request'),

@@ -2,6 +2,8 @@
 import { Device } from '../contracts/device.js';
 import { readDesiredAction } from '../domain/desired-action.js';
 import type { NodeInterface } from '../contracts/metadata.js';
+import type { UnreadDevice } from '../contracts/netbox.js';
+import { isMetalflowError, MetalflowError } from '../domain/errors.js';
 import { canonicalInstant } from '../domain/instant.js';
 import { fieldInvalid, readBmc, readDiskList, readSystemUuid, readText, withoutPrefix } from './custom-fields.js';
 import { readMetadata, toInterfaces } from './metadata.js';
@@ -35,8 +37,21 @@ const NETBOX_NAMES: Readonly<Record<string, string>> = {
   bmc: 'oob_ip', macs: 'interfaces', addresses: 'ip_addresses', metadata: 'interfaces', lastUpdated: 'last_updated',
 };
 
-/** @throws device_invalid naming the NetBox field */
+/** A device without any of these has nothing to do with metalflow. */
+const CLAIMS = ['desired_action', 'node_class', 'bmc_type'] as const;
+
+/** @throws device_invalid naming the NetBox field; its details also say of which device, and what of it asks for metalflow (`UnreadDevice`) */
 export function toDevice(rest: RestDevice, wiring: Wiring, etag: string | null): Device {
+  try {
+    return readFields(rest, wiring, etag);
+  } catch (error) {
+    if (!isMetalflowError(error) || error.code !== 'device_invalid') throw error;
+    const unread: UnreadDevice = { name: rest.name ?? '', status: rest.status, claim: CLAIMS.find((name) => (rest.custom_fields[name] ?? '') !== '') ?? '' };
+    throw new MetalflowError('device_invalid', { ...error.details, ...unread }, { cause: error });
+  }
+}
+
+function readFields(rest: RestDevice, wiring: Wiring, etag: string | null): Device {
   const fields = rest.custom_fields;
   if (!rest.name) throw fieldInvalid('name', 'is empty');
   const asked = readDesiredAction(fields.desired_action);

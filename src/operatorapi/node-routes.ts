@@ -30,7 +30,11 @@ export function addNodeRoutes(server: HttpServer, { nodes, workflows, planner, l
   const read = <T>(call: () => Promise<T>): Promise<T> => ask('store_unavailable', LIMITS_MS.read, call);
   const config = (summary: string) => ({ role: 'reader', summary }) as const;
 
-  server.get('/api/v1/nodes', { config: config('Every node, or those of a state, site or class'), schema: { querystring: NodesQuery } }, async ({ query }) => ({ nodes: await read(() => nodes.list(query)) }));
+  server.get('/api/v1/nodes', { config: config('Every node, or those of a state, site or class; and, of all, the devices that metalflow cannot begin with'), schema: { querystring: NodesQuery } }, async ({ query }) => ({
+    nodes: await read(() => nodes.list(query)),
+    // Of what is no node nobody knows a state, site or class.
+    ...(Object.keys(query).length === 0 && { refused: await read(() => nodes.refused()) }),
+  }));
 
   server.get('/api/v1/nodes/:id', { config: config('One node: what the store knows, what its workflows say now, its runs'), schema: { params: NodeParams, querystring: LiveQuery } }, async ({ params, query }) => {
     const node = await findNode(nodes, params.id);

@@ -9,7 +9,7 @@ import type { HttpServer } from '../telemetry/http.js';
 import type { Logger } from '../telemetry/log.js';
 import { ask, LIMITS_MS } from './ask.js';
 import type { Audit } from './audit.js';
-import { NodeParams } from './node-lookup.js';
+import { findRefused, NodeParams } from './node-lookup.js';
 import { personAsking } from './roles.js';
 
 /** null takes a request back. */
@@ -36,10 +36,12 @@ export function addRequestRoute(server: HttpServer, deps: RequestDeps): void {
   });
 }
 
-/** A device that NetBox has and no lifecycle has read yet is no node to the store; its id is enough. */
+/** A device that NetBox has and no lifecycle has read yet, or could begin with, is no node to the store; its id is enough. */
 async function deviceOf(nodes: NodeDirectory, idOrName: string): Promise<string> {
   const row = await ask('store_unavailable', LIMITS_MS.read, () => nodes.find(idOrName));
   if (row !== null) return row.deviceId;
+  const refused = await findRefused(nodes, idOrName);
+  if (refused !== null) return refused.deviceId;
   if (DeviceId.safeParse(idOrName).success) return idOrName;
   throw new MetalflowError('node_not_found', { node: idOrName });
 }

@@ -9,6 +9,7 @@ import * as nodeLog from './migrations/0002-node-log.js';
 import * as deviceMetadata from './migrations/0003-device-metadata.js';
 import * as powerWatch from './migrations/0004-power-watch.js';
 import * as tally from './migrations/0005-tally.js';
+import * as refusedDevice from './migrations/0006-refused-device.js';
 import { SharedFileDialect } from './sqlite.js';
 
 export type Db = Kysely<Schema>;
@@ -16,7 +17,7 @@ export type Tx = Transaction<Schema>;
 
 const isSqlite = (db: Db): boolean => db.getExecutor().adapter instanceof SqliteAdapter;
 
-const MIGRATIONS = { '0001-first': first, '0002-node-log': nodeLog, '0003-device-metadata': deviceMetadata, '0004-power-watch': powerWatch, '0005-tally': tally };
+const MIGRATIONS = { '0001-first': first, '0002-node-log': nodeLog, '0003-device-metadata': deviceMetadata, '0004-power-watch': powerWatch, '0005-tally': tally, '0006-refused-device': refusedDevice };
 
 /** Forgotten when it is closed. */
 export const MEMORY_URL = 'sqlite::memory:';

@@ -63,8 +63,13 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
     },
     async nextToCompare(count) {
       const after = (await readMark(MARK_COMPARED)) ?? '';
-      const live = () => db.selectFrom('device').select('device_id').where('state', 'not in', [...ENDED_STATES]).orderBy('device_id').limit(count);
-      const rows = await live().where('device_id', '>', after).execute();
+      const rows = await db
+        .selectFrom(db.selectFrom('device').select('device_id').where('state', 'not in', [...ENDED_STATES]).union(db.selectFrom('refused_device').select('device_id')).as('known'))
+        .select('device_id')
+        .where('device_id', '>', after)
+        .orderBy('device_id')
+        .limit(count)
+        .execute();
       // The end is reached, and the next begins anew.
       await setMark(MARK_COMPARED, rows.length < count ? '' : rows.at(-1)!.device_id);
       return rows.map(({ device_id }) => device_id);

@@ -29,6 +29,7 @@ import { createPowerWatchStore } from './power-watch.js';
 import { createMetadataDirectory } from './metadata-directory.js';
 import { createNodeLogs, type NodeLogs } from './node-logs.js';
 import { forgetBefore } from './retention.js';
+import { createRefusedDevices } from './refused-devices.js';
 import { createRunStore } from './runs.js';
 import { createSeedDesk } from './seed-desk.js';
 import { createTally } from './tally.js';
@@ -73,6 +74,7 @@ export function createStore({ db, temporal, now = () => new Date(), limits = DEF
   return {
     fence: createFence({ ...base, temporal }),
     devices: createDeviceStore(base),
+    refused: createRefusedDevices(base),
     installation: createInstallationStore(base),
     runs: createRunStore({ ...base, limits }),
     attempts: createAttemptStore(base),

@@ -11,6 +11,7 @@ import { driftOf } from './power-watch.js';
 import type { Db } from './database.js';
 import { newId } from './ids.js';
 import { readJournal } from './journal.js';
+import { listRefused } from './refused-devices.js';
 import { MOST_STRANGERS } from './refused-reports.js';
 import type { DeviceTable, RunTable } from './schema.js';
 
@@ -83,6 +84,7 @@ export function createNodeDirectory({ db, now }: { db: Db; now: () => Date }): N
       const rows = await db.selectFrom('attestation').selectAll().where('device_id', 'is', null).orderBy('id', 'desc').limit(MOST_STRANGERS).execute();
       return rows.map((row) => ({ at: row.at, bootMac: row.boot_mac, systemUuid: row.system_uuid, reason: row.reason, neighbour: parse(row.neighbour), sender: row.sender }));
     },
+    refused: () => listRefused(db),
     async recordAudit(line) {
       await db.insertInto('audit').values({ id: newId(now()), at: line.at, by_whom: line.by, role: line.role, what: line.what, device_id: line.deviceId, result: line.result }).execute();
     },

@@ -279,6 +279,16 @@ export interface TallyTable {
   seconds: number;
 }
 
+export interface RefusedDeviceTable {
+  device_id: string;
+  /** Empty where NetBox has none. */
+  name: string;
+  /** JSON of a Failure. */
+  failure: string;
+  since: string;
+  told: number;
+}
+
 export interface Schema {
   installation: InstallationTable;
   device: DeviceTable;
@@ -302,4 +312,5 @@ export interface Schema {
   audit: AuditTable;
   node_log: NodeLogTable;
   tally: TallyTable;
+  refused_device: RefusedDeviceTable;
 }

@@ -32,6 +32,8 @@ export class LifecycleContext {
   told: string | null;
   /** The last attestation of a node that waits without a run. */
   waitingNode: { readonly attestationId: string } | null = null;
+  /** That it waits was told; until a run takes it, it is no news. */
+  waitTold: boolean;
   /** The store was read; until then no verb can be judged. */
   takenUp = false;
   /** Of the history before this one: a query between the two must not read as a node without a run. */
@@ -56,6 +58,7 @@ export class LifecycleContext {
     this.name = `device ${input.deviceId}`;
     this.wake = input.carried?.pendingWake ?? true;
     this.told = input.carried?.told ?? null;
+    this.waitTold = input.carried?.waitTold ?? false;
     this.shownBefore = input.carried?.shown ?? null;
     const attested = input.carried?.pendingAttestations.at(-1);
     if (attested) this.waitingNode = { attestationId: attested.attestationId };
@@ -77,7 +80,7 @@ export class LifecycleContext {
   }
 
   carried(): LifecycleCarried {
-    return { pendingWake: this.wake || this.lookAgain, told: this.told, shown: this.view(), pendingAttestations: this.waitingNode ? [{ bootAttempt: null, attestationId: this.waitingNode.attestationId, accepted: true, reason: null }] : [] };
+    return { pendingWake: this.wake || this.lookAgain, told: this.told, waitTold: this.waitTold, shown: this.view(), pendingAttestations: this.waitingNode ? [{ bootAttempt: null, attestationId: this.waitingNode.attestationId, accepted: true, reason: null }] : [] };
   }
 
   recall(record: DeviceRecord): void {

@@ -7,7 +7,7 @@ import { isOneOf, RUNNING_STATES, STATES, type LifecycleState } from '../domain/
 import { endEvent, IllegalTransition, isLegal, moved, STARTED_EVENT, type LifecycleEvent, type Place } from '../domain/transitions.js';
 import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
 import type { DeviceRecord } from '../contracts/store.js';
-import type { DeviceLook } from '../activities/netbox.js';
+import type { DeviceLook, Looked } from '../activities/netbox.js';
 import { isCancellation } from './failures.js';
 import type { LifecycleContext, OpenRun } from './lifecycle-context.js';
 import { nodeRun } from './node-run.js';
@@ -117,14 +117,7 @@ export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 
     case 'gone':
       return deviceGone(life, looked.record !== null);
     case 'invalid':
-      // It has ended, and stays what it reads: nobody waits for a verb, so nothing is held.
-      if (hasEnded(life.state) && patched('an-ended-node-is-told')) {
-        await tell(life, 'warning', looked.failure.message);
-        return 'ended';
-      }
-      if (!looked.record) life.name = `device ${life.deviceId}`;
-      await holdWith(life, looked.failure);
-      return 'goes-on';
+      return refused(life, looked);
     case 'found':
       break;
   }
@@ -144,6 +137,22 @@ export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 
   }
   if (device.unknownAction) await tell(life, 'warning', `desired_action ${device.unknownAction} is none of provision, reprovision, wipe, retire; nothing was started`);
   await judge(life, device);
+  return 'goes-on';
+}
+
+/** The device cannot be read, or cannot be begun with. */
+async function refused(life: LifecycleContext, { failure: why, record }: Extract<Looked, { kind: 'invalid' }>): Promise<'goes-on' | 'ended'> {
+  const isNode = record !== null && !hasEnded(life.state);
+  // Of what is no node, nobody sees a hold: NetBox's journal says it.
+  const wasTold = !isNode && patched('a-refused-device-is-told-once');
+  if (wasTold) await life.netbox.tellRefusal({ deviceId: life.deviceId });
+  // It has ended, and stays what it reads: nobody waits for a verb, so nothing is held.
+  if (hasEnded(life.state) && (wasTold || patched('an-ended-node-is-told'))) {
+    if (!wasTold) await tell(life, 'warning', why.message);
+    return 'ended';
+  }
+  if (!record) life.name = String(why.details?.['name'] || life.deviceId);
+  await holdWith(life, why);
   return 'goes-on';
 }
 
@@ -181,7 +190,7 @@ async function judge(life: LifecycleContext, device: DeviceLook): Promise<void> 
     case 'keep':
       // A run that is held for the device looks again.
       if (life.openRun) await getExternalWorkflowHandle(life.openRun.workflowId).signal(SIGNALS.deviceChanged.name, { source: 'temporal' }).catch(() => undefined);
-      if (judgement.kind === 'nothing' && device.desiredAction === null) life.told = null;
+      if (judgement.kind === 'nothing' && device.desiredAction === null && (device.unknownAction === null || !patched('an-oddity-is-told-once'))) life.told = null;
       return;
     case 'refuse':
       return tell(life, 'warning', judgement.failure.message);
@@ -203,6 +212,7 @@ export async function startRun(life: LifecycleContext, kind: RunKind, asked: Run
   const waits = kind === 'provision' && (life.state === 'planned' || life.state === 'available') ? life.waitingNode : null;
   const opened = await life.central.openRun({ deviceId: life.deviceId, kind, asked, intake: waits });
   life.waitingNode = null;
+  life.waitTold = false;
   life.openRun = { run: opened.input.run, kind: opened.input.kind, workflowId: opened.workflowId };
   await move(life, STARTED_EVENT[opened.input.kind], `run ${opened.input.run} (${opened.input.kind}) started`);
   // A status that a person changed since our last write: the run is not begun, and its request not taken.

@@ -1,5 +1,5 @@
 /** The one long-lived workflow of a node. It judges, starts runs and settles their ends; it never fails: an unexpected error holds it. */
-import { allHandlersFinished, condition, continueAsNew, isCancellation, log, sleep, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, isCancellation, log, patched, sleep, workflowInfo } from '@temporalio/workflow';
 import type { LifecycleInput, LifecycleView } from '../contracts/messages.js';
 import { failureOf } from './failures.js';
 import { LifecycleContext } from './lifecycle-context.js';
@@ -73,11 +73,20 @@ async function step(life: LifecycleContext): Promise<'goes-on' | 'ended'> {
   if (life.unpublished && !life.holding && !(await publish(life))) return 'goes-on';
   // Opened and never begun: an error came in between. Its watcher sees that, and it is begun.
   if (life.openRun && life.watching === null && !life.holding) watch(life, life.openRun);
-  if (life.waitingNode && !life.openRun && life.told !== WAITS) await tell(life, 'info', WAITS);
+  if (life.waitingNode && !life.openRun) await tellThatItWaits(life);
   return lookAndJudge(life);
 }
 
 const WAITS = 'the node has attested and waits in the netboot system';
+const WAIT_TOLD_ONCE = 'a-wait-is-told-once';
+
+/** Once until a run takes the node, whatever else is told meanwhile. */
+async function tellThatItWaits(life: LifecycleContext): Promise<void> {
+  if (!patched(WAIT_TOLD_ONCE)) return life.told === WAITS ? undefined : tell(life, 'info', WAITS);
+  if (life.waitTold || life.told === WAITS) return;
+  await tell(life, 'info', WAITS);
+  life.waitTold = true;
+}
 
 async function safely(life: LifecycleContext, work: () => Promise<'goes-on' | 'ended' | void>): Promise<'goes-on' | 'ended'> {
   try {

@@ -1,6 +1,6 @@
 import { VERBS } from '../../src/contracts/messages.js';
 import { ROLES, type Role } from '../../src/contracts/operator.js';
-import { MetalflowError } from '../../src/domain/errors.js';
+import { failure, MetalflowError } from '../../src/domain/errors.js';
 import type { OperatorApiDeps } from '../../src/operatorapi/operator-api.js';
 import { memoryNodes, memoryWorkflows, operatorTokens, startOperatorBench, TOKENS, type OperatorBench } from '../support/operator-ports.js';
 
@@ -112,6 +112,21 @@ describe('verbs', () => {
     const b = await bench({ workflows });
     expect(await b.call('POST', '/api/v1/nodes/7/retry', 'operator')).toMatchObject({ status: 409, body: { code: 'verb_refused', message: 'retry does not fit: nothing failed' } });
     expect(b.audit).toMatchObject([{ result: 'refused: verb_refused' }]);
+  });
+
+  test('B3: a device that metalflow cannot begin with is no unknown node: what is wrong with it is the answer', async () => {
+    const refused = async () => [{ deviceId: '12', name: 'rack4-node7', failure: failure('device_invalid', { field: 'system_uuid', what: 'holds x, which is no UUID' }), since: '2026-11-30T12:00:00.000Z', isTold: true }];
+    const b = await bench({ nodes: { ...memoryNodes(), refused } });
+    for (const which of ['12', 'rack4-node7']) {
+      for (const [method, path] of [['GET', ''], ['GET', '/plan?kind=provision'], ['POST', '/resume']] as const) {
+        expect(await b.call(method, `/api/v1/nodes/${which}${path}`, 'operator')).toMatchObject({ status: 422, body: { code: 'device_invalid', message: 'NetBox field system_uuid: holds x, which is no UUID', hint: expect.stringContaining('fix NetBox') } });
+      }
+    }
+    expect((await b.call('GET', '/api/v1/nodes', 'reader')).body.refused).toMatchObject([{ deviceId: '12', name: 'rack4-node7', failure: { code: 'device_invalid' } }]);
+    expect((await b.call('GET', '/api/v1/nodes?site=ams1', 'reader')).body).not.toHaveProperty('refused');
+    // What NetBox asks of it is between the person and NetBox.
+    expect((await b.call('POST', '/api/v1/nodes/rack4-node7/request', 'operator', { action: null })).status).toBe(202);
+    expect(b.requested).toMatchObject([{ deviceId: '12', action: null }]);
   });
 
   test('A7: a name that several nodes have is refused before anything is asked of anybody', async () => {

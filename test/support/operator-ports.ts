@@ -104,6 +104,7 @@ export function memoryNodes(audit: AuditLine[] = []): NodeDirectory {
     journal: async (_deviceId, limit) => [{ at: '2026-11-30T10:00:00.000Z', run: 3, kind: 'run', text: `limit ${limit}`, by: null }],
     evidence: async () => [],
     strangers: async () => [],
+    refused: async () => [],
     recordAudit: async (line) => { audit.push(line); },
     ping: async () => undefined,
   };

@@ -130,6 +130,7 @@ const USUAL: { [N in ActivityName]: (bench: Bench, input: Input<N>) => Promise<A
     return { kind: 'written' };
   },
   writeJournal: () => undefined,
+  tellRefusal: () => undefined,
   openRun: (bench, { deviceId, kind, asked, intake }) => {
     const isNew = bench.record.openRun === null;
     const run = bench.record.openRun?.run ?? bench.nextRun++;

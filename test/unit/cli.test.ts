@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { runCli, type ExitCode, type Roles } from '../../src/cli/index.js';
+import { nodesView } from '../../src/cli/node-views.js';
 import { printable, table } from '../../src/cli/output.js';
 import { readConfig } from '../../src/config/config.js';
 import { failure, MetalflowError } from '../../src/domain/errors.js';
@@ -234,6 +235,13 @@ describe('the command line', () => {
     test.each([['journal', { journal: [{ at: 'T', run: 3, kind: 'info', text: 'wiped', by: 'ann' }] }, 'T\t3\tinfo\twiped\tann\n'], ['evidence', [{ at: 'T', accepted: false, reason: 'nonce_wrong' }], 'T\tfalse\tnonce_wrong\t-\t-\t-\t-\n']])('%s is a table', async (what, value, line) => {
       answering(value);
       expect((await cli(`node ${what} 7`)).out).toContain(line);
+    });
+
+    test('B3: list shows a person the devices that are no nodes, and a program none of them', async () => {
+      const value = { nodes: [{ deviceId: '7', name: 'node-7' }], refused: [{ deviceId: '12', name: 'rack4-node7', failure: { code: 'device_invalid', message: 'NetBox field system_uuid: is no UUID' } }] };
+      expect(nodesView(value, true)).toMatch(/ID +NO NODE YET +BECAUSE\n12 +rack4-node7 +NetBox field system_uuid: is no UUID\n$/);
+      expect(nodesView(value, false)).not.toContain('rack4-node7');
+      expect(nodesView({ nodes: value.nodes, refused: [] }, true)).not.toContain('BECAUSE');
     });
 
     test('A8: strangers says which machine attested and where it is plugged in', async () => {

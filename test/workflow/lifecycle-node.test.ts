@@ -85,6 +85,59 @@ test('a device with a mistake is held, and goes on by itself when NetBox is fixe
   await untilState(handle, 'active');
 });
 
+const INVALID = (record: Bench['record'] | null) => ({ kind: 'invalid', failure: failure('device_invalid', { field: 'system_uuid', what: 'is no UUID', name: 'rack4-node7' }), record }) as const;
+
+test('B3: a device that is no node yet and has a mistake is told of in NetBox, and shown by its name', async () => {
+  const node = workflows.node({ recallDevice: () => ({ record: null, distrust: null }), lookAtDevice: () => INVALID(null) });
+  const handle = await workflows.startLifecycle(node);
+  expect(await untilHeld(handle, 'device_invalid')).toMatchObject({ node: 'rack4-node7' });
+  expect(node.called('tellRefusal')).toEqual([{ deviceId: node.deviceId }]);
+});
+
+test('B2: a device that ended and asks for something is told of in NetBox, and its lifecycle ends', async () => {
+  const node = workflows.node();
+  node.record = { ...node.record, state: 'retired' };
+  node.acts = { lookAtDevice: () => INVALID(node.record) };
+  await (await workflows.startLifecycle(node)).result();
+  expect([node.called('tellRefusal').length, node.called('writeJournal'), node.called('keepState')]).toEqual([1, [], []]);
+});
+
+test('a node whose device has a mistake is held, and NetBox is not told of it as of a stranger', async () => {
+  const node = workflows.node();
+  node.acts = { lookAtDevice: () => INVALID(node.record) };
+  const handle = await workflows.startLifecycle(node);
+  await untilHeld(handle, 'device_invalid');
+  expect(node.called('tellRefusal')).toEqual([]);
+});
+
+/** NetBox tells of the device so often, and each time it is looked at. */
+async function lookedAtAgain(node: Bench, times: number): Promise<void> {
+  for (let n = 0; n < times; n++) {
+    const before = node.called('lookAtDevice').length;
+    await changed(node);
+    await until('looked again', async () => node.called('lookAtDevice').length > before);
+  }
+}
+
+test('B2: that a node has attested and waits is told once, however often it is looked at, and whatever else is told meanwhile', async () => {
+  const node = workflows.node();
+  node.record = { ...node.record, state: 'available' };
+  const handle = await workflows.startLifecycle(node);
+  const attests = (attestationId: string): Promise<void> => node.signal(handle.workflowId, 'attested', { bootAttempt: null, attestationId, accepted: true, reason: null });
+  const told = (): unknown[] => node.called('writeJournal').map(({ text }) => text);
+  await attests('a-1');
+  await until('it is told', async () => told().length > 0);
+  await lookedAtAgain(node, 3);
+  const before = node.called('lookAtDevice').length;
+  await attests('a-2');
+  await until('looked again', async () => node.called('lookAtDevice').length > before);
+  node.acts = { lookAtDevice: async (_input, usual) => { const looked = await usual(); return looked.kind === 'found' ? { ...looked, device: { ...looked.device, unknownAction: 'dance' } } : looked; } };
+  await lookedAtAgain(node, 3);
+  node.acts = {};
+  await lookedAtAgain(node, 2);
+  expect(told()).toEqual([expect.stringContaining('attested and waits'), expect.stringContaining('desired_action dance')]);
+});
+
 test('a store and a Temporal that do not belong together hold it until somebody adopts', async () => {
   let distrust: string | null = 'the ids differ';
   const node = workflows.node({
