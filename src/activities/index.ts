@@ -16,7 +16,8 @@ export { createLifecycleActivities, restartMissingLifecycles } from './lifecycle
 export { createNetbootActivities } from './netboot.js';
 export { createNetboxActivities } from './netbox.js';
 export { createOrderActivities } from './orders.js';
-export { createPlanningActivities, createRunPlanner } from './planning.js';
+export { createPlanningActivities } from './planning.js';
+export { createRunPlanner } from './run-planner.js';
 export { createPowerActivities } from './power.js';
 export { createPowerWatchActivities } from './power-watch.js';
 export { createRunActivities } from './runs.js';

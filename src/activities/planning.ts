@@ -1,13 +1,12 @@
 /** Planning: what a run pins before it touches anything. Reads and decides; changes nothing but the run's own row. */
 import { isDeepStrictEqual } from 'node:util';
 import { failure, isMetalflowError, MetalflowError, type Failure } from '../domain/errors.js';
-import { phasesOf, type RunKind, type RunPhase } from '../domain/runs.js';
+import type { RunKind } from '../domain/runs.js';
 import { requiresNetboot, requiresWipe } from '../domain/requests.js';
 import type { BmcAddress, Device } from '../contracts/device.js';
 import type { ClassCatalog, ImageStore, TemplateCatalog } from '../contracts/images.js';
 import type { NetboxClient } from '../contracts/netbox.js';
 import type { NodeClass } from '../contracts/node-class.js';
-import type { RunPlanner } from '../contracts/operator.js';
 import type { RunPlan } from '../contracts/plan.js';
 import type { Stores } from '../contracts/store.js';
 import { bmcName } from '../power/lease.js';
@@ -132,25 +131,3 @@ const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const inWords = ({ bmc, systemUuid }: MachinePin): string => `${bmc.type} BMC ${bmcName(bmc)}, system_uuid ${systemUuid ?? 'empty'}`;
 
 export type PlanningActivities = ReturnType<typeof createPlanningActivities>;
-
-/** `metalflow node plan`: what a run would do. Does nothing. */
-export function createRunPlanner(deps: PlanningDeps): RunPlanner {
-  return {
-    async plan(deviceId, kind) {
-      const device = await deps.netbox.readDevice(deviceId);
-      if (!device) throw new MetalflowError('device_not_found', { device: deviceId });
-      const plan = await planFor(device, kind, await deps.stores.runs.nextNumber(deviceId), deps);
-      const phases: readonly RunPhase[] = phasesOf(kind, plan.wipes);
-      return { plan, phases, notes: notesOn(plan) };
-    },
-  };
-}
-
-function notesOn(plan: RunPlan): string[] {
-  const notes: string[] = [];
-  if (plan.wipes) notes.push(`destroys what these disks hold: ${plan.wipeDisks.join(', ')}`);
-  if (plan.image) notes.push(`writes ${plan.image.source} (sha256 ${plan.image.sha256}) to ${plan.rootDisk ? `disk ${plan.rootDisk}` : `the one disk that fits ${JSON.stringify(plan.diskRule)}`}`);
-  if (plan.bmc.type === 'manual') notes.push('a person has to power the node: the run holds and says when');
-  if (plan.allowUnproven) notes.push('the class admits a node whose attestation key has no TPM proof');
-  return notes;
-}

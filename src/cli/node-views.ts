@@ -59,9 +59,10 @@ export function planView(value: unknown, isTerminal: boolean): string {
   const image = inside(plan, 'image');
   const list = (items: unknown): string | null => (Array.isArray(items) && items.length > 0 ? items.map(String).join(', ') : null);
   const shown = facts([
+    ['begins', answer.begins], ['destroys', Array.isArray(answer.destroys) ? (list(answer.destroys) ?? 'nothing') : null],
     ['node', plan.nodeName], ['kind', plan.kind], ['class', plan.nodeClass], ['payload', plan.payload], ['template', plan.template],
     ['image', image.source], ['sha256', image.sha256], ['bytes', image.sizeBytes],
-    ['wipes', plan.wipes === true ? (list(plan.wipeDisks) ?? 'no disk is listed') : 'nothing'], ['root disk', plan.rootDisk ?? JSON.stringify(plan.diskRule ?? {})],
+    ['wipes first', plan.wipes === true ? (list(plan.wipeDisks) ?? 'no disk is listed') : 'nothing'], ['root disk', image.source ? (plan.rootDisk ?? JSON.stringify(plan.diskRule ?? {})) : null],
     ['phases', list(answer.phases)], ['confirmed by', plan.confirmBy], ['notes', list(answer.notes)],
   ], isTerminal);
   const actions = listOf(plan, 'actions').map((action) => [action.title, action.name, action.timeoutSeconds]);

@@ -144,8 +144,11 @@ export interface NodeWorkflows {
 
 /** What a run would do; does nothing. */
 export interface RunPlanner {
-  /** @throws the failures of planning: class_unknown, template_invalid, device_invalid, request_refused … */
-  plan(deviceId: string, kind: RunKind): Promise<{ plan: RunPlan; phases: readonly RunPhase[]; notes: string[] }>;
+  /**
+   * @returns `begins`: when, in words; `destroys`: a line for each thing that would be lost
+   * @throws request_refused where it would not begin, and the failures of planning: class_unknown, template_invalid, device_invalid …
+   */
+  plan(deviceId: string, kind: RunKind): Promise<{ begins: string; plan: RunPlan; phases: readonly RunPhase[]; destroys: string[]; notes: string[] }>;
 }
 
 /** NetBox, seen from the operator plane: a request is the field in NetBox, nothing else. */

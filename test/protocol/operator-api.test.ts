@@ -233,7 +233,7 @@ describe('reads', () => {
     const b = await bench();
     expect((await b.call('GET', '/api/v1/runs/7/3?live=true', 'reader')).body).toMatchObject({ run: { workflowId: 'node/7/run/3' }, live: { run: { phase: 'acting' } } });
     expect((await b.call('GET', '/api/v1/nodes/7/journal?limit=5', 'reader')).body.journal).toMatchObject([{ text: 'limit 5' }]);
-    expect((await b.call('GET', '/api/v1/nodes/7/plan?kind=wipe', 'reader')).body).toEqual({ plan: { deviceId: '7', kind: 'wipe' }, phases: ['planning'], notes: [] });
+    expect((await b.call('GET', '/api/v1/nodes/7/plan?kind=wipe', 'reader')).body).toEqual({ plan: { deviceId: '7', kind: 'wipe' }, begins: 'at once', phases: ['planning'], destroys: [], notes: [] });
   });
 
   test("a planner's refusal keeps its code", async () => {

@@ -65,7 +65,7 @@ export async function startOperatorBench(change: Partial<OperatorApiDeps> = {}):
     hooks: memoryHooks(),
     nodes: memoryNodes(audit),
     workflows: memoryWorkflows(signals, said),
-    planner: { plan: async (deviceId, kind) => ({ plan: { deviceId, kind } as never, phases: ['planning'], notes: [] }) },
+    planner: { plan: async (deviceId, kind) => ({ begins: 'at once', plan: { deviceId, kind } as never, phases: ['planning'], destroys: [], notes: [] }) },
     netboxRequests: { request: async (deviceId, action, by) => { requested.push({ deviceId, action, by }); } },
     webhookSecret: 'capture-secret-not-real',
     tokens: async () => operatorTokens(),

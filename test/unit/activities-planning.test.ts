@@ -1,12 +1,14 @@
 /** What a run pins when it starts, and the orders that follow from plan and inventory. */
-import { createPlanningActivities, createRunPlanner, planFor, type PlanningDeps } from '../../src/activities/planning.js';
+import { createRunPlanner } from '../../src/activities/run-planner.js';
+import { createPlanningActivities, planFor, type PlanningDeps } from '../../src/activities/planning.js';
 import { pinActions } from '../../src/activities/orders.js';
 import type { BmcAddress, Device } from '../../src/contracts/device.js';
 import type { TemplateFacts } from '../../src/contracts/images.js';
 import { NodeClass } from '../../src/contracts/node-class.js';
 import { RunPlan, type PlannedAction } from '../../src/contracts/plan.js';
 import type { Disk } from '../../src/domain/disks.js';
-import { MetalflowError } from '../../src/domain/errors.js';
+import { failure, MetalflowError } from '../../src/domain/errors.js';
+import type { DeviceRecord } from '../../src/contracts/store.js';
 import type { RunKind } from '../../src/domain/runs.js';
 import { runActivity } from '../support/activity-env.js';
 import { deviceOf, UUID } from '../support/store-bench.js';
@@ -159,22 +161,50 @@ describe('planning a run', () => {
       expect(await renew(device, kind)).toMatchObject({ now: { kind: 'refused', failure: { code: 'device_invalid', message: expect.stringContaining(says) } }, pinned: [] });
     });
   });
+});
 
-  test.each<[RunKind, Partial<Device>, RegExp[]]>([
-    ['reprovision', {}, [/destroys what these disks hold: S1/, /writes asset:images.*the one disk that fits/]],
-    ['provision', { rootDisk: 'S1', bmc: { type: 'manual', host: '' } }, [/to disk S1/, /a person has to power the node/]],
-    ['retire', {}, []],
-  ])('the plan of a %s, shown to a person, says what it would do', async (kind, device, notes) => {
-    const planner = createRunPlanner({ ...deps(classOf()), netbox: { readDevice: async () => deviceOf(device) } as never, stores: { runs: { nextNumber: async () => 3 } } as never });
-    const shown = await planner.plan('7', kind);
+describe('the plan of a run, shown to a person,', () => {
+  const NOW = { state: 'available', hold: null, openRun: null } as Partial<DeviceRecord>;
+  const show = (kind: RunKind, device: Partial<Device> | null = {}, record: Partial<DeviceRecord> | null = NOW) =>
+    createRunPlanner({
+      ...deps(classOf()),
+      netbox: { readDevice: async () => device && deviceOf(device) } as never,
+      stores: { runs: { nextNumber: async () => 3 }, devices: { find: async () => record as DeviceRecord | null } },
+    }).plan('7', kind);
+
+  test.each<[RunKind, Partial<Device>, destroys: RegExp[], notes: RegExp[]]>([
+    ['reprovision', {}, [/^all of disk S1$/, /the one disk that fits .*written over/], [/writes asset:images.*the one disk that fits/]],
+    ['provision', { rootDisk: 'S1', bmc: { type: 'manual', host: '' } }, [/^what disk S1 holds: .*written over/], [/to disk S1/, /a person has to power the node/]],
+    ['provision', { rootDisk: 'S9' }, [/disk S9/], [/to disk S9/, /would fail .*disk_not_listed.* disk S9 is not in wipe_disks/]],
+    ['provision', { wipeDisks: [] }, [/the one disk/], [/writes/, /would fail .*disk_not_listed.*wipe_disks is empty/]],
+    ['wipe', {}, [/^all of disk S1$/], []],
+    ['retire', {}, [], []],
+  ])('B7: of a %s (%o) says what it would do, and what it would destroy', async (kind, device, destroys, notes) => {
+    const shown = await show(kind, device, { ...NOW, state: kind === 'provision' ? 'planned' : 'active' });
     expect(shown.plan.run).toBe(3);
-    expect(shown.notes).toHaveLength(notes.length);
-    for (const [at, note] of notes.entries()) expect(shown.notes[at]).toMatch(note);
+    expect([shown.destroys, shown.notes]).toEqual([destroys, notes].map((lines) => lines.map((line) => expect.stringMatching(line))));
     expect(shown.phases[0]).toBe('planning');
   });
+  test.each<[string, RunKind, Partial<DeviceRecord> | null, Partial<Device>, string]>([
+    ['a node that is available', 'provision', NOW, {}, 'at once'],
+    ['a device that was never seen', 'provision', null, { status: 'planned' }, 'at once'],
+    ['a retired device that is declared again', 'provision', { ...NOW, state: 'retired' }, { status: 'planned' }, 'at once'],
+    ['a node that is held', 'provision', { ...NOW, state: 'held' }, {}, 'later: the node is held'],
+    ['an idle node with a hold beside its state', 'provision', { ...NOW, hold: failure('held_by_person') }, {}, 'later: the node is held'],
+    ['a node with another run', 'wipe', { ...NOW, state: 'provisioning', openRun: { run: 1, kind: 'provision', workflowId: 'w' } }, {}, 'later: a provision run is open'],
+    ['a node with a run', 'retire', { ...NOW, state: 'provisioning', openRun: { run: 1, kind: 'provision', workflowId: 'w' } }, {}, 'once the open run has stopped at its next safe point'],
+  ])('B7: of %s (%s) says when it would begin', async (_what, kind, record, device, begins) => {
+    expect((await show(kind, device, record)).begins).toBe(begins);
+  });
+  test.each<[string, RunKind, Partial<DeviceRecord> | null, Partial<Device>, string, RegExp]>([
+    ['an active node', 'provision', { ...NOW, state: 'active' }, {}, 'request_refused', /ask for reprovision/],
+    ['a planned node', 'wipe', { ...NOW, state: 'planned' }, {}, 'request_refused', /nothing to wipe/],
+    ['a retired device', 'provision', { ...NOW, state: 'retired' }, { status: 'offline' }, 'device_invalid', /status.*is offline/],
+  ])('B7: of %s (%s) is no plan, but why it would not begin', async (_what, kind, record, device, code, says) => {
+    await expect(show(kind, device, record)).rejects.toMatchObject({ code, message: expect.stringMatching(says) });
+  });
   test('of a device that NetBox does not have is refused', async () => {
-    const planner = createRunPlanner({ ...deps(classOf()), netbox: { readDevice: async () => null } as never });
-    await expect(planner.plan('7', 'wipe')).rejects.toMatchObject({ code: 'device_not_found' });
+    await expect(show('wipe', null)).rejects.toMatchObject({ code: 'device_not_found' });
   });
 });
 

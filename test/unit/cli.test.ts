@@ -177,10 +177,11 @@ describe('the command line', () => {
     });
 
     test('plan shows what a run would do, and asks for nothing', async () => {
-      answering({ plan: { nodeName: 'rack1-node7', kind: 'reprovision', wipes: true, wipeDisks: ['S1'], diskRule: { bus: 'nvme' }, image: { source: 'asset:a', sha256: 'ab', sizeBytes: 3 }, actions: [{ title: 'wipe-disk', name: 'wipe-disk', timeoutSeconds: 60 }] }, phases: ['planning', 'taking'], notes: [] });
+      answering({ plan: { nodeName: 'rack1-node7', kind: 'reprovision', wipes: true, wipeDisks: ['S1'], diskRule: { bus: 'nvme' }, image: { source: 'asset:a', sha256: 'ab', sizeBytes: 3 }, actions: [{ title: 'wipe-disk', name: 'wipe-disk', timeoutSeconds: 60 }] }, phases: ['planning', 'taking'], begins: 'at once', destroys: ['all of disk S1', 'the rest'], notes: [] });
       const { out } = await cli('node plan 1007 reprovision');
       expect(asked[0]).toMatchObject({ method: 'GET', url: '/api/v1/nodes/1007/plan?kind=reprovision' });
-      expect(out).toContain('wipes\tS1\n');
+      expect(out).toMatch(/^begins\tat once\ndestroys\tall of disk S1, the rest\n/);
+      expect(out).toContain('wipes first\tS1\n');
       expect(out).toContain('phases\tplanning, taking\n');
       expect(out).toContain('wipe-disk\twipe-disk\t60\n');
     });
