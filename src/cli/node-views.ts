@@ -34,14 +34,16 @@ export function nodeView(value: unknown, isTerminal: boolean): string {
   const lifecycle = inside(live, 'lifecycle');
   const run = inside(live, 'run');
   const last = inside(lifecycle, 'lastRun');
+  // A node that reads failed does so for its last run, whether or not its workflow was asked.
+  const failed = node.state === 'failed' ? listOf(value, 'runs').map((row) => row.failure)[0] : null;
   const hold = [run.hold, lifecycle.hold, node.hold].find(isFields);
   const shown = facts([
     ['node', node.name], ['device', node.deviceId], ['site', node.site], ['class', node.nodeClass],
     ['state', node.state], ['since', lifecycle.since ?? node.since], ['power', powerText(run.power ?? node.power, node)], ['power drift', driftText(node.drift)], ['proof', run.proof ?? node.proof],
     ['run', run.run ? `${String(run.run)} (${String(run.kind)})` : node.openRun], ['phase', run.phase ?? node.phase], ['waits for', run.waitsFor ?? lifecycle.waitsFor],
     ['disk', run.disk], ['next request', lifecycle.nextRequest],
-    ['last run', last.run ? `${String(last.run)} (${String(last.kind)}): ${String(last.end)}` : null], ['failed with', failureText(last.failure)],
-    ['held by', failureText(hold)], ['what to do', hold?.hint], ['not shown', failureText(live.problem)],
+    ['last run', last.run ? `${String(last.run)} (${String(last.kind)}): ${String(last.end)}` : null], ['failed with', failureText(last.failure ?? failed)],
+    ['held by', failureText(hold)], ['what to do', hold?.hint ?? (isFields(failed) ? failed.hint : null)], ['not shown', failureText(live.problem)],
     ...Object.entries(inside(value, 'links')).map(([name, link]) => [`${name} page`, link] as const),
   ], isTerminal);
   const orders = listOf(run, 'orders').map((order) => [order.title, order.state, order.orderId]);

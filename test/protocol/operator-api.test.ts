@@ -1,8 +1,10 @@
 import { VERBS } from '../../src/contracts/messages.js';
-import { ROLES, type Role } from '../../src/contracts/operator.js';
+import { ROLES, type NodeRow, type Role } from '../../src/contracts/operator.js';
 import { failure, MetalflowError } from '../../src/domain/errors.js';
+import type { Request } from '../../src/domain/runs.js';
+import type { LifecycleState } from '../../src/domain/states.js';
 import type { OperatorApiDeps } from '../../src/operatorapi/operator-api.js';
-import { memoryNodes, memoryWorkflows, operatorTokens, startOperatorBench, TOKENS, type OperatorBench } from '../support/operator-ports.js';
+import { memoryNodes, memoryWorkflows, nodeRow, operatorTokens, startOperatorBench, TOKENS, type OperatorBench } from '../support/operator-ports.js';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -270,6 +272,24 @@ describe('a request sets the field in NetBox', () => {
     const workflows = memoryWorkflows();
     workflows.signalLifecycle = async () => { throw new Error('UNAVAILABLE'); };
     expect((await (await bench({ workflows })).call('POST', '/api/v1/nodes/7/request', 'operator', { action: 'wipe' })).status).toBe(202);
+  });
+  describe('C2: of a node without an open run', () => {
+    const at = (change: Partial<NodeRow>) => bench({ nodes: { ...memoryNodes([]), find: async () => nodeRow({ openRun: null, phase: null, ...change }) } });
+    test.each<[LifecycleState, Request, RegExp]>([['active', 'provision', /it runs; ask for reprovision/], ['planned', 'reprovision', /ask for provision/], ['planned', 'wipe', /nothing to wipe/]])('%s: %s is refused at once, and NetBox is asked for nothing', async (state, action, why) => {
+      const b = await at({ state });
+      expect(await b.call('POST', '/api/v1/nodes/7/request', 'operator', { action })).toMatchObject({ status: 409, body: { code: 'request_refused', message: expect.stringMatching(why) } });
+      expect([b.requested, b.signals]).toEqual([[], []]);
+    });
+    test.each<[string, Partial<NodeRow>, Request]>([
+      ['a request that fits', { state: 'active' }, 'reprovision'],
+      ['one that a hold keeps', { state: 'active', hold: failure('held_by_person') }, 'provision'],
+      ['one that waits in maintenance', { state: 'maintenance' }, 'wipe'],
+      ['one for a device that may be declared again', { state: 'retired' }, 'provision'],
+    ])('%s goes to NetBox', async (_what, change, action) => {
+      const b = await at(change);
+      expect((await b.call('POST', '/api/v1/nodes/7/request', 'operator', { action })).status).toBe(202);
+      expect(b.requested).toMatchObject([{ action }]);
+    });
   });
   test('is refused with the code NetBox gave, and nobody is told', async () => {
     const b = await bench({ netboxRequests: { request: async () => { throw new MetalflowError('request_pending', { asked: 'wipe' }); } } });

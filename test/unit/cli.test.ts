@@ -176,6 +176,14 @@ describe('the command line', () => {
       expect((await cli('node show 1007')).out).toContain('not shown\ttemporal_unavailable: Temporal cannot be reached: no answer\n');
     });
 
+    test('show says of a failed node what its last run failed with, and what to do, without asking its workflow', async () => {
+      const last = { run: 2, kind: 'provision', end: 'failed', failure: { code: 'image_unreachable', message: 'no answer', hint: 'check the asset server, then `retry`' } };
+      answering({ node: { name: 'n', state: 'failed' }, live: null, runs: [last, { run: 1, failure: { code: 'class_unknown', message: 'old', hint: 'old' } }] });
+      const { out } = await cli('node show n');
+      expect(out).toContain('failed with\timage_unreachable: no answer\n');
+      expect(out).toContain('what to do\tcheck the asset server, then `retry`\n');
+    });
+
     test('plan shows what a run would do, and asks for nothing', async () => {
       answering({ plan: { nodeName: 'rack1-node7', kind: 'reprovision', wipes: true, wipeDisks: ['S1'], diskRule: { bus: 'nvme' }, image: { source: 'asset:a', sha256: 'ab', sizeBytes: 3 }, actions: [{ title: 'wipe-disk', name: 'wipe-disk', timeoutSeconds: 60 }] }, phases: ['planning', 'taking'], begins: 'at once', destroys: ['all of disk S1', 'the rest'], notes: [] });
       const { out } = await cli('node plan 1007 reprovision');
