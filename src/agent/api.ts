@@ -93,7 +93,11 @@ export function createAgentApi({ base, ca, signal, timeoutMs = 15_000 }: AgentAp
         signal: ended.signal,
         headersTimeout: 0,
         bodyTimeout: 0,
-        headers: { accept: 'application/json', ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }), ...(options.body !== undefined && { 'content-type': 'application/json' }) },
+        headers: {
+          accept: 'application/json',
+          ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }),
+          ...(options.body !== undefined && { 'content-type': 'application/json' }),
+        },
         ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
       });
       return understand(response.statusCode, await readText(response.body), schema, response.headers['retry-after']);

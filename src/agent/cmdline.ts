@@ -21,6 +21,8 @@ export function parseCommandLine(text: string): CommandLine {
     if (key && rest.length > 0) values.set(key, rest.join('='));
   }
   const url = values.get('metalflow_url') ?? '';
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw new MetalflowError('setting_invalid', { name: 'metalflow_url', why: url ? 'is neither an http nor an https URL' : 'is not on the kernel command line' });
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new MetalflowError('setting_invalid', { name: 'metalflow_url', why: url ? 'is neither an http nor an https URL' : 'is not on the kernel command line' });
+  }
   return { url, bootMac: parseMac(values.get('hw_addr') ?? '') ?? parseMac(values.get('worker_id') ?? '') };
 }

@@ -34,7 +34,8 @@ const STOPPED: Readonly<Record<Exclude<End, 'timed-out'>, string>> = {
 function reportOf(order: Order, error: unknown, end: End | null): OrderReport {
   if (end === 'timed-out') return { result: 'timed-out', code: 'action_timed_out', message: errorText('action_timed_out', { action: order.title, seconds: order.timeoutSeconds }) };
   if (end) return { result: 'failed', code: 'action_failed', message: STOPPED[end] };
-  const known = isMetalflowError(error) ? error : new MetalflowError('action_failed', { action: order.title, exit: 'none', tail: (error instanceof Error ? error.message : String(error)).slice(0, 1000) });
+  const tail = (error instanceof Error ? error.message : String(error)).slice(0, 1000);
+  const known = isMetalflowError(error) ? error : new MetalflowError('action_failed', { action: order.title, exit: 'none', tail });
   return { result: 'failed', code: known.code, message: known.message.slice(0, 4000) };
 }
 
@@ -74,7 +75,8 @@ export async function perform(order: Order, deps: PerformDeps): Promise<OrderRep
       fetchSeed: async () => {
         const answer = await api.seed(token, orderId);
         if (answer.kind === 'ok') return answer.value.files;
-        throw new MetalflowError('seed_invalid', { what: answer.kind === 'unavailable' ? answer.why : answer.kind === 'empty' ? 'the plane has no seed for this order' : answer.message || answer.code });
+        const refused = answer.kind === 'unavailable' ? answer.why : answer.kind === 'empty' ? 'the plane has no seed for this order' : answer.message || answer.code;
+        throw new MetalflowError('seed_invalid', { what: refused });
       },
     });
     note('done');

@@ -55,20 +55,21 @@ export function createBmcFactory({ secrets, log, timeouts, ipmiCipherSuites, tls
 
   return {
     async open(address) {
+      const common = async () => ({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log });
       switch (address.type) {
         case 'manual':
           return createManualBmc(address);
         case 'redfish':
           requireHost(address);
           requireTlsForPin(address, redfishSpeaksTls(address), 'take bmc_tls false or bmc_port 80 out');
-          return createRedfishBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...ofEach, ...(redfishSpeaksTls(address) && { trust: await trustOf(address) }) });
+          return createRedfishBmc({ ...(await common()), ...ofEach, ...(redfishSpeaksTls(address) && { trust: await trustOf(address) }) });
         case 'ipmi':
           requireHost(address);
-          return createIpmiBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, ...ofEach, ...(ipmiCipherSuites && { cipherSuites: ipmiCipherSuites }) });
+          return createIpmiBmc({ ...(await common()), ...ofEach, ...(ipmiCipherSuites && { cipherSuites: ipmiCipherSuites }) });
         case 'amt':
           requireHost(address);
           requireTlsForPin(address, amtSpeaksTls(address), `set bmc_port ${AMT_TLS_PORT}, or bmc_tls`);
-          return createAmtBmc({ address, credentials: await readCredentials(secrets, address), secret: secretName(address), log, timeouts, trust: amtSpeaksTls(address) ? await trustOf(address) : null });
+          return createAmtBmc({ ...(await common()), timeouts, trust: amtSpeaksTls(address) ? await trustOf(address) : null });
       }
     },
   };
@@ -81,11 +82,14 @@ const amtSpeaksTls = ({ port, tls }: BmcAddress): boolean => tls ?? port === AMT
 /** Whoever pins a certificate does not mean to speak without one. */
 function requireTlsForPin({ fingerprint, port, type }: BmcAddress, speaksTls: boolean, toDo: string): void {
   if (fingerprint === undefined || speaksTls) return;
-  throw new MetalflowError('device_invalid', { field: 'config_context.metalflow.bmc_fingerprint', what: `pins a certificate, and ${type} on port ${port ?? (type === 'amt' ? AMT_PORT : 80)} is plain: ${toDo}` });
+  const what = `pins a certificate, and ${type} on port ${port ?? (type === 'amt' ? AMT_PORT : 80)} is plain: ${toDo}`;
+  throw new MetalflowError('device_invalid', { field: 'config_context.metalflow.bmc_fingerprint', what });
 }
 
 function requireHost({ host }: BmcAddress): void {
-  if (isIP(host) === 0 && !HOST_NAME.test(host)) throw new MetalflowError('device_invalid', { field: 'BMC address', what: host === '' ? 'is empty' : `${host.slice(0, 100)} is neither an IP address nor a host name` });
+  if (isIP(host) === 0 && !HOST_NAME.test(host)) {
+    throw new MetalflowError('device_invalid', { field: 'BMC address', what: host === '' ? 'is empty' : `${host.slice(0, 100)} is neither an IP address nor a host name` });
+  }
 }
 
 async function readCredentials(secrets: SecretReader, address: BmcAddress): Promise<BmcCredentials> {

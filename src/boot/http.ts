@@ -59,7 +59,9 @@ export interface BootPlane {
 /** One server of a plane. */
 export const createBootHttp = (deps: BootHttpDeps): HttpServer => createBootPlane(deps).server();
 
-export function createBootPlane({ gate, directory, settings, assetsDir, binaries, log, ready, trustedProxies, listeners = () => ({}), classImages = async () => [], downloadsOfOne }: BootHttpDeps): BootPlane {
+export function createBootPlane({
+  gate, directory, settings, assetsDir, binaries, log, ready, trustedProxies, listeners = () => ({}), classImages = async () => [], downloadsOfOne,
+}: BootHttpDeps): BootPlane {
   const downloads = createDownloads(downloadsOfOne);
   const assets = createBootFiles({ roots: [assetsDir], log });
   const assetDigests = createDigests({ files: assets, log });
@@ -156,7 +158,8 @@ export function createBootPlane({ gate, directory, settings, assetsDir, binaries
       await recordSeen(permission.bootAttempt);
       return script;
     } catch (error) {
-      log.error({ device: decision.subject?.deviceId ?? null, code: isMetalflowError(error) ? error.code : 'unexpected', reason: (error as Error).message }, 'the script of a run is not served; the node boots its disk');
+      const code = isMetalflowError(error) ? error.code : 'unexpected';
+      log.error({ device: decision.subject?.deviceId ?? null, code, reason: (error as Error).message }, 'the script of a run is not served; the node boots its disk');
       return bootDiskScript();
     }
   }

@@ -146,7 +146,9 @@ export async function listenUdp({ address, port, received, log, hostAddresses = 
     for (const own of [...sockets.keys()]) drop(own);
     throw error;
   }
-  const timer = setInterval(() => void (looking ??= follow().catch((error: Error) => log.warn({ reason: error.message }, "the host's addresses cannot be read")).finally(() => (looking = null))), lookAgainMs);
+  const look = (): Promise<void> =>
+    follow().catch((error: Error) => log.warn({ reason: error.message }, "the host's addresses cannot be read")).finally(() => (looking = null));
+  const timer = setInterval(() => void (looking ??= look()), lookAgainMs);
   timer.unref();
 
   return {

@@ -54,7 +54,10 @@ export function addBmcCommands(program: Command, { terminal, roles, config, exit
       .option('--fingerprint <sha256>', 'certificate to trust, and no other', fingerprint)
       .option('--json', 'print JSON');
     if (what !== 'status' && what !== 'doctor') {
-      command.option('--as <name>', 'who asks; without it, the user of this session').option('--reason <text>', 'why; kept with the name').option('--during-run', 'also while a run of the node is open; needs a reason');
+      command
+        .option('--as <name>', 'who asks; without it, the user of this session')
+        .option('--reason <text>', 'why; kept with the name')
+        .option('--during-run', 'also while a run of the node is open; needs a reason');
     }
     if (what === 'pxe') command.option('--reboot', 'power off and on again, so that the armed boot is used');
     command.action(async (name: string, flags: Flags) => {

@@ -25,8 +25,10 @@ export const logOptions = (command: Command): Command =>
 const SEVERITIES = ['emergency', 'alert', 'critical', 'error', 'warning', 'notice', 'info', 'debug'];
 
 /** One line of it; control characters of a node must not steer a terminal. */
-export const logLine = (line: Fields): string =>
-  `${printable(String(line['receivedAt'] ?? ''))} ${printable(String(line['host'] ?? '-'))} ${printable(String(line['program'] ?? '-'))} ${SEVERITIES[Number(line['severity'])] ?? '?'}: ${printable(String(line['text'] ?? ''))}\n`;
+export function logLine(line: Fields): string {
+  const [at, host, program, text] = [line['receivedAt'] ?? '', line['host'] ?? '-', line['program'] ?? '-', line['text'] ?? ''].map((word) => printable(String(word)));
+  return `${at} ${host} ${program} ${SEVERITIES[Number(line['severity'])] ?? '?'}: ${text}\n`;
+}
 
 /**
  * Asks until there is nothing more to ask for. With `--json` each line is one object, so that a followed log can be read as it comes.

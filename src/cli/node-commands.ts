@@ -93,7 +93,11 @@ export function addNodeCommands(program: Command, deps: NodeCommandDeps): void {
 
   for (const request of REQUESTS) {
     const asked = command(request, `${REQUEST_HELP[request]} (sets desired_action in NetBox)`).argument('<node>', 'name or NetBox device id');
-    if (request === 'retire') asked.option('--attest-removed', 'close it now: the machine is gone, by your word instead of its BMC (an approver only)').option('--reason <text>', 'why, with --attest-removed; kept with your name');
+    if (request === 'retire') {
+      asked
+        .option('--attest-removed', 'close it now: the machine is gone, by your word instead of its BMC (an approver only)')
+        .option('--reason <text>', 'why, with --attest-removed; kept with your name');
+    }
     asked.action((which: string, { attestRemoved, reason, ...options }: ClientOptions & VerbOptions) => {
       if (!attestRemoved && reason !== undefined) asked.error("error: option '--reason <text>' goes with '--attest-removed'");
       // NetBox is not asked for a retirement that nobody could prove: an approver closes it, and it reads unproven for ever.

@@ -21,7 +21,8 @@ function powerText(power: unknown, node: Fields): unknown {
 const driftText = (drift: unknown): string | null => (isFields(drift) ? `${String(drift.state)} should be ${String(drift.expected)}, the BMC reads ${String(drift.reads)}` : null);
 
 export function nodesView(value: unknown, isTerminal: boolean): string {
-  const rows = listOf(value, 'nodes').map((node) => [node.deviceId, node.name, node.state, node.openRun, node.phase, node.power, node.nodeClass, node.site, isFields(node.hold) ? node.hold.code : null]);
+  const rows = listOf(value, 'nodes').map(({ deviceId, name, state, openRun, phase, power, nodeClass, site, hold }) =>
+    [deviceId, name, state, openRun, phase, power, nodeClass, site, isFields(hold) ? hold.code : null]);
   const shown = rows.length === 0 && isTerminal ? 'no nodes\n' : table(['ID', 'NODE', 'STATE', 'RUN', 'PHASE', 'POWER', 'CLASS', 'SITE', 'HOLD'], rows, isTerminal);
   const refused = listOf(value, 'refused').map((device) => [device.deviceId, device.name, inside(device, 'failure').message]);
   // Elsewhere it is a table of nodes, for programs.
@@ -75,7 +76,8 @@ export const journalView = (value: unknown, isTerminal: boolean): string =>
   table(['AT', 'RUN', 'KIND', 'WHAT', 'BY'], listOf(value, 'journal').map((line) => [line.at, line.run, line.kind, line.text, line.by]), isTerminal);
 
 export const evidenceView = (value: unknown, isTerminal: boolean): string =>
-  table(['AT', 'ACCEPTED', 'REASON', 'PROOF', 'BOOT MAC', 'AK', 'ATTESTATION'], listOf(value, 'evidence').map((row) => [row.at, row.accepted, row.reason, row.proof, row.bootMac, row.akThumbprint, row.attestationId]), isTerminal);
+  table(['AT', 'ACCEPTED', 'REASON', 'PROOF', 'BOOT MAC', 'AK', 'ATTESTATION'], listOf(value, 'evidence').map((row) =>
+    [row.at, row.accepted, row.reason, row.proof, row.bootMac, row.akThumbprint, row.attestationId]), isTerminal);
 
 const neighbourText = (neighbour: unknown): string | null => (isFields(neighbour) ? `${String(neighbour.system ?? neighbour.chassis)} ${String(neighbour.port)}` : null);
 

@@ -50,7 +50,8 @@ export function addRoleCommands(program: Command, deps: RoleCommandDeps): void {
     .option('--keep', 'leave everything up at the end, until Ctrl-C')
     .option('--nodes <n>', 'how many nodes', wholeNumber(1, 200), 3)
     .option('--data-dir <folder>', 'keep the data here instead of in a temporary folder')
-    .action(async (flags: { json?: boolean; keep?: boolean; nodes: number; dataDir?: string }) => (await deps.roles()).demo({ json: flags.json ?? false, keep: flags.keep ?? false, nodes: flags.nodes, dataDir: flags.dataDir ?? null }));
+    .action(async (flags: { json?: boolean; keep?: boolean; nodes: number; dataDir?: string }) =>
+      (await deps.roles()).demo({ json: flags.json ?? false, keep: flags.keep ?? false, nodes: flags.nodes, dataDir: flags.dataDir ?? null }));
 
   const simulate = program.command('simulate').description('stand-ins for hardware');
   addSimulateAmt(simulate, deps);
@@ -63,7 +64,10 @@ export function addRoleCommands(program: Command, deps: RoleCommandDeps): void {
     .option('--boot-url <url>', 'boot plane', url, 'http://127.0.0.1:7080')
     .option('--agent-url <url>', 'agent plane; without it, as the kernel arguments say', url)
     .action(async (flags: AmtFlags & { dir: string; mac: string; diskBytes: number; diskSerial: string; tftp: { host: string; port: number }; bootUrl: string; agentUrl?: string }) =>
-      (await deps.roles()).simulateNode({ dir: flags.dir, mac: flags.mac, diskBytes: flags.diskBytes, diskSerial: flags.diskSerial, tftp: flags.tftp, bootUrl: flags.bootUrl, agentUrl: flags.agentUrl ?? null, amt: amtOf(flags) }));
+      (await deps.roles()).simulateNode({
+        dir: flags.dir, mac: flags.mac, diskBytes: flags.diskBytes, diskSerial: flags.diskSerial, tftp: flags.tftp, bootUrl: flags.bootUrl, agentUrl: flags.agentUrl ?? null,
+        amt: amtOf(flags),
+      }));
 }
 
 interface SimulateAmtFlags {
@@ -98,5 +102,8 @@ function addSimulateAmt(simulate: Command, { roles }: RoleCommandDeps): void {
     .option('--off-command <command>', 'run when a machine is powered off')
     .option('--json', 'print one JSON object a line')
     .action(async ({ fault, ...flags }: SimulateAmtFlags) =>
-      (await roles()).simulateAmt({ ...flags, faults: fault, tls: flags.tls ?? false, controlPort: flags.controlPort ?? null, onCommand: flags.onCommand ?? null, offCommand: flags.offCommand ?? null, json: flags.json ?? false }));
+      (await roles()).simulateAmt({
+        ...flags, faults: fault, tls: flags.tls ?? false, controlPort: flags.controlPort ?? null,
+        onCommand: flags.onCommand ?? null, offCommand: flags.offCommand ?? null, json: flags.json ?? false,
+      }));
 }

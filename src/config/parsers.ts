@@ -13,7 +13,8 @@ export const wholeNumber = (least: number, most: number): z.ZodType<number, stri
 export const oneOf = <const T extends readonly [string, ...string[]]>(values: T): z.ZodType<T[number], string> =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` }) as unknown as z.ZodType<T[number], string>;
 
-export const yesNo = z.enum(['true', 'false', '1', '0', 'yes', 'no'], { error: 'must be true or false' }).transform((word) => ['true', '1', 'yes'].includes(word)) as unknown as z.ZodType<boolean, string>;
+export const yesNo = z.enum(['true', 'false', '1', '0', 'yes', 'no'], { error: 'must be true or false' })
+  .transform((word) => ['true', '1', 'yes'].includes(word)) as unknown as z.ZodType<boolean, string>;
 
 /** An address to listen on; names are refused, since what they resolve to may change under a running server. */
 export const listenAddress = z.string().refine((text) => isIP(text) !== 0, 'must be an IP address');
@@ -34,7 +35,12 @@ export const commaList = z.string().transform((given) => given.split(',').map((i
 
 /** Whole numbers between two bounds, comma-separated, at least one. */
 export const numberList = (least: number, most: number): z.ZodType<readonly number[], string> =>
-  commaList.refine((items) => items.length > 0 && items.every((item) => /^\d{1,9}$/.test(item) && Number(item) >= least && Number(item) <= most), `must be whole numbers, ${least} to ${most}, comma-separated`).transform((items) => items.map(Number)) as unknown as z.ZodType<readonly number[], string>;
+  commaList
+    .refine(
+      (items) => items.length > 0 && items.every((item) => /^\d{1,9}$/.test(item) && Number(item) >= least && Number(item) <= most),
+      `must be whole numbers, ${least} to ${most}, comma-separated`,
+    )
+    .transform((items) => items.map(Number)) as unknown as z.ZodType<readonly number[], string>;
 
 const isNetwork = (item: string): boolean => {
   const [address = '', bits, ...rest] = item.split('/');
@@ -48,4 +54,6 @@ export const networks = commaList.refine((items) => items.every(isNetwork), 'mus
 
 /** An absolute URL without a slash at its end. */
 export const url = (...protocols: readonly string[]): z.ZodType<string, string> =>
-  z.string().refine((given) => URL.canParse(given) && protocols.includes(new URL(given).protocol), `must be a URL that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`).transform((given) => given.replace(/\/+$/, ''));
+  z.string()
+    .refine((given) => URL.canParse(given) && protocols.includes(new URL(given).protocol), `must be a URL that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`)
+    .transform((given) => given.replace(/\/+$/, ''));

@@ -76,7 +76,9 @@ export interface AttestationDesk {
    * provision's attempt, and queues the `attested` signal, in one transaction. Secrets are returned once and stored hashed.
    * @throws attempt_superseded when the attempt was closed meanwhile
    */
-  record(input: { node: AttestingNode | null; challenge: Challenge; report: AttestationReport | null; verdict: AttestationVerdict; sender: string }): Promise<{ token: string; installCode: string | null } | null>;
+  record(input: {
+    node: AttestingNode | null; challenge: Challenge; report: AttestationReport | null; verdict: AttestationVerdict; sender: string;
+  }): Promise<{ token: string; installCode: string | null } | null>;
 }
 
 /** Whom a session token speaks for. */

@@ -85,7 +85,10 @@ export interface BmcCredentials {
 }
 
 export interface BmcFactory {
-  /** @throws MetalflowError `bmc_auth_failed` when the secret `bmc-<type>` is missing or unreadable, `device_invalid` for an address no driver can use, `setting_invalid` for authorities that cannot be read */
+  /**
+   * @throws MetalflowError `bmc_auth_failed` when the secret `bmc-<type>` is missing or unreadable, `device_invalid` for an address no
+   * driver can use, `setting_invalid` for authorities that cannot be read
+   */
   open(address: BmcAddress): Promise<Bmc>;
 }
 

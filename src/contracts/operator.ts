@@ -62,6 +62,18 @@ export interface NodeRow {
   readonly hold: Failure | null;
 }
 
+export interface OrderRow {
+  readonly orderId: string;
+  readonly title: string;
+  readonly action: string;
+  readonly state: string;
+  readonly grant: number;
+  readonly progress: { readonly done: number; readonly total: number; readonly unit: string } | null;
+  readonly report: { readonly result: string; readonly message: string; readonly evidence?: Record<string, unknown> } | null;
+  /** Where the log of its run is read, when it did not succeed. */
+  readonly logs: string | null;
+}
+
 export interface RunRow {
   readonly deviceId: string;
   readonly run: number;
@@ -74,7 +86,7 @@ export interface RunRow {
   readonly failure: Failure | null;
   readonly hold: Failure | null;
   readonly bootAttempts: number;
-  readonly orders: readonly { orderId: string; title: string; action: string; state: string; grant: number; progress: { done: number; total: number; unit: string } | null; report: { result: string; message: string; evidence?: Record<string, unknown> } | null; /** Where the log of its run is read, when it did not succeed. */ logs: string | null }[];
+  readonly orders: readonly OrderRow[];
 }
 
 export interface JournalLine {

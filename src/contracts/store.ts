@@ -167,7 +167,10 @@ export interface OrderLedger {
    * @param grantUnknown a person said `retry` on the unknown order: grant it again in the same attempt
    * A former grant whose outcome is unknown is the same order too, until a person says `retry`: its result says so.
    */
-  post(ref: FenceRef, input: { bootAttempt: string; title: string; action: AgentAction; destructive: boolean; timeoutSeconds: number; queueSeconds: number; grantUnknown: string | null }): Promise<{ orderId: string; grant: number }>;
+  post(
+    ref: FenceRef,
+    input: { bootAttempt: string; title: string; action: AgentAction; destructive: boolean; timeoutSeconds: number; queueSeconds: number; grantUnknown: string | null },
+  ): Promise<{ orderId: string; grant: number }>;
   /** The result when there is one; else remembers the token to complete. @throws attempt_superseded for an order from before a reset */
   attach(ref: FenceRef, orderId: string, taskToken: string): Promise<OrderResult | null>;
   /** The newest result of an order; null while it is open. */
@@ -199,7 +202,9 @@ export interface PowerStore {
    * @param lease null for a node without a BMC
    * @throws as the fence
    */
-  intend(ref: FenceRef, intent: { id: string; command: string }, lease: BmcLeaseTerms | null): Promise<{ kind: 'first' } | { kind: 'again'; answer: CommandResult | null; writtenAt: string } | { kind: 'lease-lost' }>;
+  intend(ref: FenceRef, intent: { id: string; command: string }, lease: BmcLeaseTerms | null): Promise<
+    { kind: 'first' } | { kind: 'again'; answer: CommandResult | null; writtenAt: string } | { kind: 'lease-lost' }
+  >;
   answered(id: string, answer: CommandResult): Promise<void>;
   /** Lease of one BMC. */
   lock(bmc: string, holder: string, seconds: number): Promise<boolean>;
@@ -214,7 +219,9 @@ export interface HandIntents {
    * Writes a person's command, outside of the runs, and renews the lease under which it goes out; both or neither. Its line in the journal is written with it. `run-open`: a run has been opened that
    * may not be disturbed.
    */
-  intendByHand(deviceId: string, intent: { id: string; command: string; text: string; by: string; duringRun: boolean }, lease: BmcLeaseTerms): Promise<{ kind: 'written' } | { kind: 'lease-lost' } | { kind: 'run-open'; run: number }>;
+  intendByHand(
+    deviceId: string, intent: { id: string; command: string; text: string; by: string; duringRun: boolean }, lease: BmcLeaseTerms,
+  ): Promise<{ kind: 'written' } | { kind: 'lease-lost' } | { kind: 'run-open'; run: number }>;
 }
 
 export interface Stores {

@@ -27,6 +27,7 @@ export async function openAsset(folder: string, relative: string): Promise<Asset
     await handle.close();
     return { kind: 'refused', why: 'it is no regular file' };
   } catch (error) {
-    return { kind: 'refused', why: (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file in the assets folder' : `the file cannot be opened (${(error as NodeJS.ErrnoException).code})` };
+    const { code } = error as NodeJS.ErrnoException;
+    return { kind: 'refused', why: code === 'ENOENT' ? 'there is no such file in the assets folder' : `the file cannot be opened (${code})` };
   }
 }

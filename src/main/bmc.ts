@@ -40,10 +40,14 @@ export async function bmcByHand(config: Config, target: BmcTarget, ask: BmcAsk, 
       case 'status':
         return await leases.withBmc(address, async (bmc) => ({ what: 'status', ...subject, ...(await statusOf(bmc, expected)) }));
       case 'doctor':
-        return await leases.withBmc(address, async (bmc) => ({ what: 'doctor', ...subject, checks: await examine(bmc, { expected, hasDevice: device !== null, addresses: device?.addresses ?? null }) }));
+        return await leases.withBmc(address, async (bmc) => {
+          const checks = await examine(bmc, { expected, hasDevice: device !== null, addresses: device?.addresses ?? null });
+          return { what: 'doctor', ...subject, checks };
+        });
       default: {
         await refuseADevicesBmc(found, store);
-        const hand = createHand({ leases, stores: store, netbox, clock, caller, user, tell, limits: { powerSeconds: limits.poweringOff, settlingSeconds: limits.settling, pollSeconds: limits.powerPoll } });
+        const power = { powerSeconds: limits.poweringOff, settlingSeconds: limits.settling, pollSeconds: limits.powerPoll };
+        const hand = createHand({ leases, stores: store, netbox, clock, caller, user, tell, limits: power });
         return { what: ask.what, ...(await hand(found, ask)) };
       }
     }

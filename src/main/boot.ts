@@ -45,11 +45,13 @@ export async function startBoot({ config, store, log, metrics, agentUrl, placeho
   const now = (): Date => new Date();
   const settings = readSettings({
     agentUrl, syslogHost: syslogHostOf(config),
-    kernel: config.netbootKernel, initrd: config.netbootInitrd, extraArguments: config.netbootArguments, shell: config.ipxeShell, ...(config.netbootUki && { uki: config.netbootUki }), ...(config.agentImage && { agentImage: config.agentImage }),
+    kernel: config.netbootKernel, initrd: config.netbootInitrd, extraArguments: config.netbootArguments, shell: config.ipxeShell,
+    ...(config.netbootUki && { uki: config.netbootUki }), ...(config.agentImage && { agentImage: config.agentImage }),
   });
 
   const { missing } = await findIpxeBinaries(config.tftpRoots);
-  if (missing.length > 0) log[placeholders ? 'info' : 'warn']({ missing, folders: config.tftpRoots }, placeholders ? 'no iPXE binaries: labelled placeholders are served' : 'iPXE binaries are missing: install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
+  if (missing.length > 0 && placeholders) log.info({ missing, folders: config.tftpRoots }, 'no iPXE binaries: labelled placeholders are served');
+  if (missing.length > 0 && !placeholders) log.warn({ missing, folders: config.tftpRoots }, 'iPXE binaries are missing: install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
   const inMemory = new Map<string, Buffer>(placeholders ? missing.map((name) => [name, placeholderBinary(name)] as const) : []);
   const files = createBootFiles({ roots: config.tftpRoots, inMemory, mayLeadOut: IPXE_BINARIES, log });
 
@@ -110,7 +112,15 @@ async function readClassImages(config: Config, log: Logger): Promise<ClassImageR
   }
 }
 
-const SETTING_OF: Readonly<Record<string, string>> = { kernel: 'METALFLOW_NETBOOT_KERNEL', initrd: 'METALFLOW_NETBOOT_INITRD', uki: 'METALFLOW_NETBOOT_UKI', extraArguments: 'METALFLOW_NETBOOT_ARGUMENTS', agentImage: 'METALFLOW_AGENT_IMAGE', agentUrl: 'METALFLOW_AGENT_URL', syslogHost: 'METALFLOW_SYSLOG_HOST' };
+const SETTING_OF: Readonly<Record<string, string>> = {
+  kernel: 'METALFLOW_NETBOOT_KERNEL',
+  initrd: 'METALFLOW_NETBOOT_INITRD',
+  uki: 'METALFLOW_NETBOOT_UKI',
+  extraArguments: 'METALFLOW_NETBOOT_ARGUMENTS',
+  agentImage: 'METALFLOW_AGENT_IMAGE',
+  agentUrl: 'METALFLOW_AGENT_URL',
+  syslogHost: 'METALFLOW_SYSLOG_HOST',
+};
 
 /** Every value ends up in an iPXE script; what cannot stand there stops the start, with the setting's name. @throws setting_invalid */
 function readSettings(values: Record<string, unknown>): BootSettings {

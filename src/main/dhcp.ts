@@ -56,7 +56,10 @@ function onlyAddress(): string | null {
 export async function openProxyDhcp({ config, gate, httpPort, log, metrics }: { config: Config; gate: BootGate; httpPort: number; log: Logger; metrics: Metrics }): Promise<ProxyDhcp> {
   const isWildcard = config.bindAddress === '0.0.0.0' || config.bindAddress === '::';
   const address = addressOfSettings(config) ?? (isWildcard ? onlyAddress() : null);
-  if (address === null) throw new MetalflowError('setting_invalid', { name: 'METALFLOW_PROXY_DHCP', why: "needs the IPv4 address at which nodes reach the boot plane: in METALFLOW_BIND_ADDRESS, or in METALFLOW_ASSETS_URL" });
+  if (address === null) {
+    const why = 'needs the IPv4 address at which nodes reach the boot plane: in METALFLOW_BIND_ADDRESS, or in METALFLOW_ASSETS_URL';
+    throw new MetalflowError('setting_invalid', { name: 'METALFLOW_PROXY_DHCP', why });
+  }
   const place: BootPlace = { address, httpUrl: httpUrlOf(config, address, httpPort) };
   const proxy = await startProxyDhcp({ gate, place, log, count: (outcome) => metrics.proxyDhcp.inc({ outcome }) });
   log.info({ ...place, port: proxy.port, bootServerPort: proxy.bootServerPort }, 'proxy DHCP is up');

@@ -54,10 +54,17 @@ export async function doctor(config: Config): Promise<DoctorCheck[]> {
     },
     'ipxe binaries': async () => {
       const { missing } = await findIpxeBinaries(config.tftpRoots);
-      return missing.length === 0 ? good(config.tftpRoots.join(', ')) : warning(`${missing.join(', ')} missing in ${config.tftpRoots.join(', ')}`, 'install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
+      const roots = config.tftpRoots.join(', ');
+      return missing.length === 0 ? good(roots) : warning(`${missing.join(', ')} missing in ${roots}`, 'install the Debian package ipxe and set METALFLOW_TFTP_ROOT=/usr/lib/ipxe');
     },
-    'BMC secret': async () => ((await isThere(join(config.secretsDir, 'bmc-amt.json'))) ? good('bmc-amt.json') : warning('no bmc-amt.json', `write {"username","password"} to ${join(config.secretsDir, 'bmc-amt.json')}`)),
-    'operator tokens': async () => ((await isThere(join(config.secretsDir, 'operator-tokens.json'))) ? good('operator-tokens.json') : warning('none', 'without operator-tokens.json nobody may say anything to a node')),
+    'BMC secret': async () => {
+      const file = join(config.secretsDir, 'bmc-amt.json');
+      return (await isThere(file)) ? good('bmc-amt.json') : warning('no bmc-amt.json', `write {"username","password"} to ${file}`);
+    },
+    'operator tokens': async () => {
+      const file = join(config.secretsDir, 'operator-tokens.json');
+      return (await isThere(file)) ? good('operator-tokens.json') : warning('none', 'without operator-tokens.json nobody may say anything to a node');
+    },
     'webhook secret': async () => (config.netboxWebhookSecret ? good('set') : warning('not set', 'without METALFLOW_NETBOX_WEBHOOK_SECRET only the reconcile brings news')),
   };
   const checks: DoctorCheck[] = [];

@@ -54,10 +54,14 @@ export interface TemporalPlace {
 
 /** Temporal as the settings have it; with `embed`, the dev server when they name none. @throws temporal_cli_missing, temporal_unavailable */
 export async function openTemporal(config: Config, log: Logger, { embed }: { embed: boolean }): Promise<TemporalPlace> {
-  if (!embed || !config.temporal.embedded) return { target: temporalTarget(config.temporal.env, config.temporal.embedded ? `127.0.0.1:${config.temporalPort}` : null), ui: config.temporalUiUrl, server: null };
+  if (!embed || !config.temporal.embedded) {
+    const address = config.temporal.embedded ? `127.0.0.1:${config.temporalPort}` : null;
+    return { target: temporalTarget(config.temporal.env, address), ui: config.temporalUiUrl, server: null };
+  }
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const server = await startTemporalServer({
-    cli: findTemporalCli(config.temporalCli, config.searchPath), port: config.temporalPort, uiPort: config.temporalUiPort, dbFile: join(config.dataDir, 'temporal.db'), logFile: join(config.dataDir, 'temporal.log'), log,
+    cli: findTemporalCli(config.temporalCli, config.searchPath), port: config.temporalPort, uiPort: config.temporalUiPort,
+    dbFile: join(config.dataDir, 'temporal.db'), logFile: join(config.dataDir, 'temporal.log'), log,
   });
   return { target: temporalTarget({}, server.address), ui: `${server.ui}/namespaces/default`, server };
 }

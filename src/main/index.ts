@@ -26,7 +26,11 @@ export function createRoles(): Roles {
       const house = await startHouse(config, { log });
       const { boot, agent, operator, temporalUi, temporalAddress, temporalPid } = house;
       // One line for programs that started us: where everything is.
-      process.stdout.write(`${JSON.stringify({ up: { pid: process.pid, operator: operator.url, agent: agent.url, metadata: agent.metadataUrl, bootHttp: boot.httpUrl, tftpPort: boot.tftpPort, syslogPort: boot.syslogPort, temporalUi, temporalAddress, temporalPid } })}\n`);
+      const up = {
+        pid: process.pid, operator: operator.url, agent: agent.url, metadata: agent.metadataUrl,
+        bootHttp: boot.httpUrl, tftpPort: boot.tftpPort, syslogPort: boot.syslogPort, temporalUi, temporalAddress, temporalPid,
+      };
+      process.stdout.write(`${JSON.stringify({ up })}\n`);
       await Promise.race([untilSignal(), house.ended]);
       await house.close();
     },

@@ -20,7 +20,10 @@ export async function linkInstallation(client: Client, temporal: TemporalPort, o
   const theirs = await idInTemporal(client, temporal);
   if (theirs) return theirs;
   try {
-    await client.workflow.start(WORKFLOWS.installation, { workflowId: INSTALLATION_WORKFLOW_ID, taskQueue: WORKFLOW_QUEUE, args: [{ id: ours }], memo: { installationId: ours }, staticSummary: 'which store this namespace belongs to' });
+    await client.workflow.start(WORKFLOWS.installation, {
+      workflowId: INSTALLATION_WORKFLOW_ID, taskQueue: WORKFLOW_QUEUE, args: [{ id: ours }], memo: { installationId: ours },
+      staticSummary: 'which store this namespace belongs to',
+    });
     return ours;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
@@ -28,8 +31,16 @@ export async function linkInstallation(client: Client, temporal: TemporalPort, o
   }
 }
 
+export interface InstallationLinkDeps {
+  readonly client: Client;
+  readonly temporal: TemporalPort;
+  readonly store: InstallationStore;
+  readonly log: Logger;
+  readonly crash?: CrashPoint;
+}
+
 /** At a worker's start: both new → linked; both the same → good; anything else → every device is held until it is adopted. */
-export async function confirmInstallation({ client, temporal, store, log, crash = noCrash }: { client: Client; temporal: TemporalPort; store: InstallationStore; log: Logger; crash?: CrashPoint }): Promise<void> {
+export async function confirmInstallation({ client, temporal, store, log, crash = noCrash }: InstallationLinkDeps): Promise<void> {
   const theirs = await idInTemporal(client, temporal);
   let ours = await store.read();
   if (!ours) {

@@ -5,4 +5,7 @@ import type { NetboxRequests } from '../contracts/operator.js';
 
 const missing = (): Promise<never> => Promise.reject(new MetalflowError('netbox_unreachable', { why: 'METALFLOW_NETBOX_URL is not set' }));
 
-export const noNetbox: NetboxClient & NetboxRequests = { readDevice: missing, readDevices: missing, writeDevice: missing, addJournalEntry: missing, listChanged: missing, request: missing, close: async () => undefined };
+export const noNetbox: NetboxClient & NetboxRequests = {
+  readDevice: missing, readDevices: missing, writeDevice: missing, addJournalEntry: missing, listChanged: missing, request: missing,
+  close: async () => undefined,
+};

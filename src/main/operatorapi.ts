@@ -39,7 +39,8 @@ export async function startOperatorApi({ config, store, temporal, netbox, librar
   addFleetGauges(metrics, store);
   const workflows = createNodeWorkflows(temporal, store);
   const server = createOperatorApi({
-    hooks: store.hooks, nodes: store.nodes, logs: store.logs, workflows, planner: createRunPlanner({ stores: store, netbox, ...libraries }), netboxRequests: netbox, webhookSecret: config.netboxWebhookSecret,
+    hooks: store.hooks, nodes: store.nodes, logs: store.logs, workflows, planner: createRunPlanner({ stores: store, netbox, ...libraries }),
+    netboxRequests: netbox, webhookSecret: config.netboxWebhookSecret,
     tokens: () => readTokens(config.secretsDir), temporalUi, metrics: () => metrics.registry.metrics(), log, crash: crashPointOf(config), trustedProxies: config.trustedProxies,
     ready: () => Promise.all([check('store', () => store.nodes.ping()), check('temporal', () => workflows.ping())]),
   });

@@ -35,7 +35,8 @@ export function addPowerGauges(registry: Registry, watch: Pick<PowerWatchStore, 
     },
   });
   new Gauge({
-    name: 'metalflow_bmc_unreachable', help: '1 while the power of a node that has a BMC is unknown; ended nodes and those in maintenance are left out', labelNames: ['device', 'node'], registers: [registry],
+    name: 'metalflow_bmc_unreachable', help: '1 while the power of a node that has a BMC is unknown; ended nodes and those in maintenance are left out',
+    labelNames: ['device', 'node'], registers: [registry],
     async collect() {
       this.reset();
       for (const { deviceId: device, name: node, power, hasToAnswer } of await all()) if (hasToAnswer) this.set({ device, node }, power === 'unknown' ? 1 : 0);

@@ -27,7 +27,10 @@ async function ensureSchedule(client: Client, { id, everySeconds, jitter, workfl
 }
 
 export async function ensureReconcile(client: Client, config: Config): Promise<void> {
-  await ensureSchedule(client, { id: RECONCILE_SCHEDULE_ID, everySeconds: config.reconcileSeconds, jitter: 0, workflowType: WORKFLOWS.reconcile, args: [], summary: 'reads NetBox for what a lost webhook left', atOnce: false });
+  await ensureSchedule(client, {
+    id: RECONCILE_SCHEDULE_ID, everySeconds: config.reconcileSeconds, jitter: 0, workflowType: WORKFLOWS.reconcile, args: [],
+    summary: 'reads NetBox for what a lost webhook left', atOnce: false,
+  });
 }
 
 /** Of the site this worker serves. */

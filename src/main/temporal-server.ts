@@ -88,7 +88,8 @@ async function start(cli: string, options: TemporalServerOptions): Promise<Start
   const port = options.port || (await freePort());
   const uiPort = options.uiPort || (await freePort());
   const args = [
-    'server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--ui-port', String(uiPort), '--http-port', String(await freePort()), '--metrics-port', String(await freePort()), '--log-level', 'warn',
+    'server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--ui-port', String(uiPort),
+    '--http-port', String(await freePort()), '--metrics-port', String(await freePort()), '--log-level', 'warn',
     ...(options.dbFile ? ['--db-filename', options.dbFile] : []),
     ...Object.values(SEARCH_ATTRIBUTES).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
     ...Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`]),

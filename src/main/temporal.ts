@@ -33,7 +33,9 @@ export async function connectTemporal(target: TemporalTarget, { lazy = false }: 
   return { client, connection, namespace: target.namespace, ...createTemporalPort(client), close: () => connection.close() };
 }
 
-const CLOSED: Readonly<Record<string, Extract<WorkflowLook, { kind: 'closed' }>['how']>> = { COMPLETED: 'completed', FAILED: 'failed', CANCELLED: 'cancelled', TERMINATED: 'terminated', TIMED_OUT: 'timed-out', CONTINUED_AS_NEW: 'continued' };
+const CLOSED: Readonly<Record<string, Extract<WorkflowLook, { kind: 'closed' }>['how']>> = {
+  COMPLETED: 'completed', FAILED: 'failed', CANCELLED: 'cancelled', TERMINATED: 'terminated', TIMED_OUT: 'timed-out', CONTINUED_AS_NEW: 'continued',
+};
 
 export function createTemporalPort(client: Client): TemporalPort {
   /** What does not answer is away; what answers NotFound is absent. */

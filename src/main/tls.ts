@@ -23,7 +23,8 @@ export async function readTls(plane: 'AGENT' | 'BOOT', certFile: string | null, 
   try {
     createSecureContext({ cert, key });
   } catch (error) {
-    throw new MetalflowError('setting_invalid', { name: `METALFLOW_${plane}_TLS_CERT`, why: `certificate and key are no pair of PEM files: ${(error as NodeJS.ErrnoException).code ?? 'unreadable'}` }, { cause: error });
+    const why = `certificate and key are no pair of PEM files: ${(error as NodeJS.ErrnoException).code ?? 'unreadable'}`;
+    throw new MetalflowError('setting_invalid', { name: `METALFLOW_${plane}_TLS_CERT`, why }, { cause: error });
   }
   return { cert, key };
 }

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, NativeConnection, Runtime, Worker, type NativeConnectionOptions, type WorkflowBundleOption } from '@temporalio/worker';
 import {
-  activityInterceptors, createBmcIdentityActivities, createImageActivities, createLifecycleActivities, createNetbootActivities, createNetboxActivities, createOrderActivities, createPlanningActivities, createPowerActivities, createPowerWatchActivities,
+  activityInterceptors, createBmcIdentityActivities, createImageActivities, createLifecycleActivities, createNetbootActivities, createNetboxActivities,
+  createOrderActivities, createPlanningActivities, createPowerActivities, createPowerWatchActivities,
   createRunActivities, restartMissingLifecycles, type CentralActivities, type SiteActivities,
 } from '../activities/index.js';
 import { createCappedBmcFactory } from '../bmc/capped-factory.js';
@@ -72,9 +73,15 @@ export async function startWorker(deps: WorkerDeps): Promise<WorkerRole> {
 
     const connection = await NativeConnection.connect(target.connection as NativeConnectionOptions);
     closer.add(() => connection.close());
-    const common = { connection, namespace: target.namespace, interceptors: { activity: [activityInterceptors({ crash, log })] }, maxHeartbeatThrottleInterval: '2s' as const, stickyQueueScheduleToStartTimeout: config.limits.workflowHandover * 1000, shutdownGraceTime: '2s' as const, shutdownForceTime: '5s' as const };
+    const common = {
+      connection, namespace: target.namespace, interceptors: { activity: [activityInterceptors({ crash, log })] },
+      maxHeartbeatThrottleInterval: '2s' as const, stickyQueueScheduleToStartTimeout: config.limits.workflowHandover * 1000,
+      shutdownGraceTime: '2s' as const, shutdownForceTime: '5s' as const,
+    };
     const workflowBundle: WorkflowBundleOption = { code: await readFile(WORKFLOW_BUNDLE, 'utf8') };
-    const central = await Worker.create({ ...common, taskQueue: WORKFLOW_QUEUE, workflowBundle, activities: centralActivities(deps), maxCachedWorkflows: CACHED_WORKFLOWS, maxConcurrentActivityTaskExecutions: 1000 });
+    const central = await Worker.create({
+      ...common, taskQueue: WORKFLOW_QUEUE, workflowBundle, activities: centralActivities(deps), maxCachedWorkflows: CACHED_WORKFLOWS, maxConcurrentActivityTaskExecutions: 1000,
+    });
     const site = await Worker.create({ ...common, taskQueue: siteQueue(config.site), activities: siteActivities(deps), maxConcurrentActivityTaskExecutions: 500 });
     const running = [central.run(), site.run()];
     const ended = Promise.all(running).then(() => undefined);
@@ -126,7 +133,10 @@ function installRuntime(log: Logger): void {
   if (isInstalled) return;
   isInstalled = true;
   const level = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
-  Runtime.install({ logger: new DefaultLogger('INFO', ({ level: of, message, meta }) => log[level[of]]({ temporal: meta }, message)), shutdownSignals: [], telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
+  Runtime.install({
+    logger: new DefaultLogger('INFO', ({ level: of, message, meta }) => log[level[of]]({ temporal: meta }, message)),
+    shutdownSignals: [], telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
+  });
 }
 
 /** Servers started elsewhere may not have them; adding what is there is no error. */

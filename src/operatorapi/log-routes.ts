@@ -17,7 +17,8 @@ export interface LogRouteDeps {
 }
 
 export function addLogRoutes(server: HttpServer, { nodes, logs }: LogRouteDeps): void {
-  server.get('/api/v1/nodes/:id/logs', { config: { role: 'reader', summary: 'What a node said over syslog, oldest first; `after` goes on, `wait` waits' }, schema: { params: NodeParams, querystring: LogsQuery } }, async ({ params, query, raw }) => {
+  const config = { role: 'reader', summary: 'What a node said over syslog, oldest first; `after` goes on, `wait` waits' } as const;
+  server.get('/api/v1/nodes/:id/logs', { config, schema: { params: NodeParams, querystring: LogsQuery } }, async ({ params, query, raw }) => {
     const { deviceId } = await findNode(nodes, params.id);
     const { wait, ...asked } = query;
     const until = Date.now() + wait * 1000;

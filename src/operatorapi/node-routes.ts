@@ -30,13 +30,15 @@ export function addNodeRoutes(server: HttpServer, { nodes, workflows, planner, l
   const read = <T>(call: () => Promise<T>): Promise<T> => ask('store_unavailable', LIMITS_MS.read, call);
   const config = (summary: string) => ({ role: 'reader', summary }) as const;
 
-  server.get('/api/v1/nodes', { config: config('Every node, or those of a state, site or class; and, of all, the devices that metalflow cannot begin with'), schema: { querystring: NodesQuery } }, async ({ query }) => ({
+  const ofAll = config('Every node, or those of a state, site or class; and, of all, the devices that metalflow cannot begin with');
+  server.get('/api/v1/nodes', { config: ofAll, schema: { querystring: NodesQuery } }, async ({ query }) => ({
     nodes: await read(() => nodes.list(query)),
     // Of what is no node nobody knows a state, site or class.
     ...(Object.keys(query).length === 0 && { refused: await read(() => nodes.refused()) }),
   }));
 
-  server.get('/api/v1/nodes/:id', { config: config('One node: what the store knows, what its workflows say now, its runs'), schema: { params: NodeParams, querystring: LiveQuery } }, async ({ params, query }) => {
+  const ofOne = config('One node: what the store knows, what its workflows say now, its runs');
+  server.get('/api/v1/nodes/:id', { config: ofOne, schema: { params: NodeParams, querystring: LiveQuery } }, async ({ params, query }) => {
     const node = await findNode(nodes, params.id);
     const [live, runs] = await Promise.all([query.live === 'true' ? readLive(workflows, node.deviceId, node.openRun) : null, read(() => nodes.runs(node.deviceId))]);
     return { node, live, runs, links: { lifecycle: links.lifecycle(node.deviceId), run: node.openRun === null ? null : links.run(node.deviceId, node.openRun) } };
@@ -52,7 +54,9 @@ export function addNodeRoutes(server: HttpServer, { nodes, workflows, planner, l
     return { evidence: await read(() => nodes.evidence(deviceId)) };
   });
 
-  server.get('/api/v1/strangers', { config: config('Machines that attested under a boot MAC which no device declares, newest first') }, async () => ({ strangers: await read(() => nodes.strangers()) }));
+  server.get('/api/v1/strangers', { config: config('Machines that attested under a boot MAC which no device declares, newest first') }, async () => {
+    return { strangers: await read(() => nodes.strangers()) };
+  });
 
   server.get('/api/v1/nodes/:id/journal', { config: config('What happened to a node, newest first'), schema: { params: NodeParams, querystring: JournalQuery } }, async ({ params, query }) => {
     const { deviceId } = await findNode(nodes, params.id);

@@ -14,4 +14,7 @@ export function unreadable(reading: Extract<PowerReading | UuidReading, { kind: 
 }
 
 export const refusal = (result: Extract<CommandResult, { kind: 'refused' }>, step: string, address: BmcAddress): Failure =>
-  failure(result.code, { step, value: result.details?.['value'] ?? '?', meaning: result.why, task: result.details?.['task'] ?? result.why, address: bmcName(address), secret: secretOf(address), why: result.why });
+  failure(result.code, {
+    step, value: result.details?.['value'] ?? '?', meaning: result.why, task: result.details?.['task'] ?? result.why,
+    address: bmcName(address), secret: secretOf(address), why: result.why,
+  });

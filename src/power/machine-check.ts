@@ -26,7 +26,10 @@ export const approvalOf = (found: string, bmc: BmcAddress): string => found || `
 
 export async function compareMachine(bmc: LeasedBmc, input: MachineExpected, devices: Pick<Stores['devices'], 'find'>): Promise<MachineCheck> {
   const reading = await bmc.machineUuid();
-  if (reading.kind === 'unknown') return { kind: 'unknown', failure: unreadable(reading, 'reading the machine UUID', bmc.address, input.limitSeconds), ...(wasNotAsked(reading) && { notAsked: true as const }) };
+  if (reading.kind === 'unknown') {
+    const failure = unreadable(reading, 'reading the machine UUID', bmc.address, input.limitSeconds);
+    return { kind: 'unknown', failure, ...(wasNotAsked(reading) && { notAsked: true as const }) };
+  }
   const found = reading.kind === 'read' ? parseUuid(reading.uuid) : null;
   if (found && found === input.systemUuid) return { kind: 'same', uuid: found };
   const approved = (await devices.find(input.deviceId))?.approvedUuid;

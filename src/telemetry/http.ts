@@ -1,5 +1,7 @@
 /** One fastify for every HTTP plane: zod in and out, errors from the error table, nothing a body can do stops the process. */
-import Fastify, { type ConnectionError, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type RawServerDefault, type FastifyHttpOptions } from 'fastify';
+import Fastify, {
+  type ConnectionError, type FastifyBaseLogger, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, type RawServerDefault, type FastifyHttpOptions,
+} from 'fastify';
 import { hasZodFastifySchemaValidationErrors, serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { maxHeaderSize, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -10,7 +10,11 @@ export const MOST_CONDITION_LENGTH = 500;
 const environment = celEnv();
 
 /** CEL tells whole numbers from fractions, and JSON does not: numbers of ours are whole. */
-const bindings = (facts: TemplateFacts): Record<string, unknown> => ({ run: { ...facts.run, number: BigInt(facts.run.number) }, device: { ...facts.device }, class: facts.class && { ...facts.class } });
+const bindings = (facts: TemplateFacts): Record<string, unknown> => ({
+  run: { ...facts.run, number: BigInt(facts.run.number) },
+  device: { ...facts.device },
+  class: facts.class && { ...facts.class },
+});
 
 /** Does the condition hold? An unknown field, or an answer other than true or false, is a problem and never "no". */
 export function evaluateCondition(expression: string, facts: TemplateFacts): Condition {

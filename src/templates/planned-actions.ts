@@ -19,7 +19,9 @@ function nameOf({ refuseAt }: PlacedTemplate, image: string, path: Path): Action
   const name = ACTION_NAMES.find((candidate) => image === `metalflow/${candidate}`);
   if (name) return name;
   const ours = image.startsWith('metalflow/');
-  return refuseAt([...path, 'image'], ours ? `there is no action ${image.slice(0, 80)}; there are ${ACTION_NAMES.map((known) => `metalflow/${known}`).join(', ')}` : `image ${image.slice(0, 80)}: container actions come with the gRPC agent plane`);
+  const given = image.slice(0, 80);
+  const known = ACTION_NAMES.map((one) => `metalflow/${one}`).join(', ');
+  return refuseAt([...path, 'image'], ours ? `there is no action ${given}; there are ${known}` : `image ${given}: container actions come with the gRPC agent plane`);
 }
 
 /** Absent or 0 means the default, which stays below the template's own limit. */

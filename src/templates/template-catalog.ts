@@ -50,7 +50,8 @@ export function createTemplateCatalog(deps: { folder?: string | null }): Templat
       if (text !== null) return { file, text };
     }
     const text = Object.hasOwn(BUILT_IN, name) ? BUILT_IN[name] : undefined;
-    return text === undefined ? refuse(0, `there is no such template; built in are ${Object.keys(BUILT_IN).join(' and ')}${deps.folder ? `, and ${deps.folder} has no ${name}.yaml` : ''}`) : { file: `${name} (built in)`, text };
+    if (text !== undefined) return { file: `${name} (built in)`, text };
+    return refuse(0, `there is no such template; built in are ${Object.keys(BUILT_IN).join(' and ')}${deps.folder ? `, and ${deps.folder} has no ${name}.yaml` : ''}`);
   }
 
   return {

@@ -9,7 +9,14 @@ const TextMap = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(
 const TextList = z.array(z.string()).nullable();
 
 /** What an action of Tinkerbell may have besides; none of it means anything to an action our agent performs itself. */
-const CONTAINER_ONLY = { command: TextList.optional(), environment: TextMap.optional(), volumes: TextList.optional(), pid: z.string().nullable().optional(), 'on-timeout': TextList.optional(), 'on-failure': TextList.optional() };
+const CONTAINER_ONLY = {
+  command: TextList.optional(),
+  environment: TextMap.optional(),
+  volumes: TextList.optional(),
+  pid: z.string().nullable().optional(),
+  'on-timeout': TextList.optional(),
+  'on-failure': TextList.optional(),
+};
 const TASK_CONTAINER_ONLY = { environment: TextMap.optional(), volumes: TextList.optional() };
 
 const TemplateAction = z.strictObject({ name: Name, image: z.string().min(1).max(400), timeout: Seconds.nullish(), if: z.union([z.string().min(1), z.boolean()]).optional(), ...CONTAINER_ONLY });

@@ -4,7 +4,11 @@ import type { MetadataSubject } from '../../contracts/metadata.js';
 
 /** Not routed on the internet: RFC 1918, 6598, 3927, 5735 and 6890 for IPv4. */
 const PRIVATE_IPV4 = new BlockList();
-for (const [network, prefix] of [['10.0.0.0', 8], ['172.16.0.0', 12], ['192.168.0.0', 16], ['100.64.0.0', 10], ['169.254.0.0', 16], ['127.0.0.0', 8], ['192.0.0.0', 24], ['0.0.0.0', 8], ['224.0.0.0', 3]] as const) PRIVATE_IPV4.addSubnet(network, prefix);
+const PRIVATE_NETWORKS = [
+  ['10.0.0.0', 8], ['172.16.0.0', 12], ['192.168.0.0', 16], ['100.64.0.0', 10], ['169.254.0.0', 16],
+  ['127.0.0.0', 8], ['192.0.0.0', 24], ['0.0.0.0', 8], ['224.0.0.0', 3],
+] as const;
+for (const [network, prefix] of PRIVATE_NETWORKS) PRIVATE_IPV4.addSubnet(network, prefix);
 /** Global unicast, RFC 4291 §2.4. */
 const GLOBAL_IPV6 = new BlockList();
 GLOBAL_IPV6.addSubnet('2000::', 3, 'ipv6');

@@ -62,7 +62,8 @@ export function createConversation(deps: { transport: Transport; timeouts: Timeo
       let context: string | null = opened.value.EnumerateResponse.EnumerationContext;
       for (let pulls = 0; context !== null; pulls += 1) {
         if (pulls === MOST_PULLS) return problem('bmc_answer_invalid', `${resource}: no end after ${MOST_PULLS} pulls`, 'none');
-        const pulled: Outcome<{ items: T[]; next: string | null }> = await conversation.ask(`Pull ${resource}`, pullEnvelope(resource, context, drawMessageId()), 'read', pullBody(resource, item), signal);
+        const envelope = pullEnvelope(resource, context, drawMessageId());
+        const pulled: Outcome<{ items: T[]; next: string | null }> = await conversation.ask(`Pull ${resource}`, envelope, 'read', pullBody(resource, item), signal);
         if (pulled.kind === 'problem') return pulled;
         items.push(...pulled.value.items);
         context = pulled.value.next;

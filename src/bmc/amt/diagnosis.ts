@@ -59,13 +59,16 @@ export async function diagnose({ amt, now, hostAddresses }: DiagnosisDeps): Prom
     'boot-capability': ({ AMT_BootCapabilities: boot }) => bootFinding(boot.ForcePXEBoot),
   });
   await look((signal) => amt.read('AMT_EthernetPortSettings', PortBody, signal, { InstanceID: WIRED_PORT }), {
-    address: ({ AMT_EthernetPortSettings: port }) => addressFinding({ address: port.IPAddress, dhcp: port.DHCPEnabled, sharedStatic: port.SharedStaticIp, sharedDynamic: port.SharedDynamicIP }, hostAddresses),
+    address: ({ AMT_EthernetPortSettings: port }) =>
+      addressFinding({ address: port.IPAddress, dhcp: port.DHCPEnabled, sharedStatic: port.SharedStaticIp, sharedDynamic: port.SharedDynamicIP }, hostAddresses),
     'link-when-off': ({ AMT_EthernetPortSettings: port }) => linkFinding(port.LinkPolicy),
   });
   await look((signal) => readPowerPolicy(amt, signal), { 'power-policy': powerPolicyFinding });
   await look((signal) => amt.ask('GetLowAccuracyTimeSynch', getTimeEnvelope(amt.drawMessageId()), 'read', TimeBody, signal), {
     clock: ({ GetLowAccuracyTimeSynch_OUTPUT: time }) =>
-      time.ReturnValue === 0 && time.Ta0 !== undefined ? clockFinding(time.Ta0 - Math.floor(now().getTime() / 1000)) : { ...NOTHING.clock, result: 'unknown', found: `AMT does not say what time it is (ReturnValue ${time.ReturnValue})` },
+      time.ReturnValue === 0 && time.Ta0 !== undefined
+        ? clockFinding(time.Ta0 - Math.floor(now().getTime() / 1000))
+        : { ...NOTHING.clock, result: 'unknown', found: `AMT does not say what time it is (ReturnValue ${time.ReturnValue})` },
   });
   await look((signal) => amt.read('IPS_PowerManagementService', OsPowerBody, signal), {
     'os-power-saving': ({ IPS_PowerManagementService: power }) => osPowerFinding(power.OSPowerSavingState),

@@ -12,13 +12,18 @@ export function versionFinding(version: string | undefined): Finding<'version'> 
   if (version === undefined) return { about: 'version', version: null, result: 'unknown', found: 'CIM_SoftwareIdentity names no AMT' };
   const major = Number.parseInt(version, 10);
   // It spells the parameter of ChangeBootOrder `source`, in lower case.
-  if (major <= 5) return { about: 'version', version, result: 'bad', found: `AMT ${version}`, hint: 'AMT 5 and older take the boot order in another spelling: update the firmware, or run the node as bmc_type manual' };
+  if (major <= 5) {
+    const hint = 'AMT 5 and older take the boot order in another spelling: update the firmware, or run the node as bmc_type manual';
+    return { about: 'version', version, result: 'bad', found: `AMT ${version}`, hint };
+  }
   return { about: 'version', version, result: 'good', found: `AMT ${version}` };
 }
 
 /** AMT_SetupAndConfigurationService: ProvisioningMode 1 admin, 4 client; ProvisioningState 2 is done. */
 export function provisioningFinding({ mode, state }: { mode: number | undefined; state: number | undefined }): Finding<'provisioning'> {
-  if (state !== undefined && state !== 2) return { about: 'provisioning', mode: 'none', result: 'bad', found: `provisioning is not done (ProvisioningState ${state})`, hint: 'provision AMT in admin control mode' };
+  if (state !== undefined && state !== 2) {
+    return { about: 'provisioning', mode: 'none', result: 'bad', found: `provisioning is not done (ProvisioningState ${state})`, hint: 'provision AMT in admin control mode' };
+  }
   if (mode === 1) return { about: 'provisioning', mode: 'admin', result: 'good', found: 'provisioned for admin control mode' };
   if (mode === 4) return { about: 'provisioning', mode: 'client', result: 'warning', found: 'provisioned for client control mode', hint: 'provision AMT in admin control mode' };
   return { about: 'provisioning', mode: null, result: 'unknown', found: mode === undefined ? 'AMT does not say how it was provisioned' : `ProvisioningMode ${mode}` };
@@ -69,7 +74,10 @@ export function linkFinding(policy: readonly string[] | undefined): Finding<'lin
   const kept = policy.includes('14');
   return kept
     ? { about: 'link-when-off', kept, result: 'good', found: 'keeps its link while the machine is off' }
-    : { about: 'link-when-off', kept, result: 'bad', found: `keeps its link only while the machine is on (LinkPolicy ${policy.join(', ') || 'empty'})`, hint: 'choose a power policy that holds in S4 and S5 (firmware setup: ME ON in Host Sleep States)' };
+    : {
+        about: 'link-when-off', kept, result: 'bad', found: `keeps its link only while the machine is on (LinkPolicy ${policy.join(', ') || 'empty'})`,
+        hint: 'choose a power policy that holds in S4 and S5 (firmware setup: ME ON in Host Sleep States)',
+      };
 }
 
 export interface PowerPolicy {
@@ -85,9 +93,14 @@ export function powerPolicyFinding({ scheme, source, idleMinutes }: PowerPolicy)
   const common = { about: 'power-policy' as const, policy: scheme ?? null, source: source === 0 ? ('mains' as const) : source === 1 ? ('battery' as const) : null, idleMinutes: idleMinutes ?? null };
   if (scheme === undefined) return { ...common, result: 'unknown', found: 'AMT does not say which power policy it has' };
   if (!/S0/i.test(scheme)) return { ...common, result: 'unknown', found: `${scheme}: of unknown meaning` };
-  if (!/S4-?5|S5/i.test(scheme)) return { ...common, result: 'bad', found: scheme, hint: 'AMT sleeps with the machine and cannot power it on: choose a policy that holds in S4 and S5 (firmware setup: ME ON in Host Sleep States)' };
+  if (!/S4-?5|S5/i.test(scheme)) {
+    const hint = 'AMT sleeps with the machine and cannot power it on: choose a policy that holds in S4 and S5 (firmware setup: ME ON in Host Sleep States)';
+    return { ...common, result: 'bad', found: scheme, hint };
+  }
   if (common.source === 'battery') return { ...common, result: 'warning', found: `${scheme}; the machine runs on its battery`, hint: 'on battery AMT may sleep with the machine: connect it to mains' };
-  if (/OFF After Power Loss/i.test(scheme)) return { ...common, result: 'warning', found: scheme, hint: 'after a power loss AMT answers only once somebody has pressed the button: choose a policy without it' };
+  if (/OFF After Power Loss/i.test(scheme)) {
+    return { ...common, result: 'warning', found: scheme, hint: 'after a power loss AMT answers only once somebody has pressed the button: choose a policy without it' };
+  }
   const wakes = /ME Wake/i.test(scheme) && idleMinutes !== undefined;
   return { ...common, result: 'good', found: wakes ? `${scheme}; asleep after ${idleMinutes} min, the next packet wakes it` : scheme };
 }
@@ -97,13 +110,17 @@ const SKEW_ALLOWED = 300;
 
 export function clockFinding(skewSeconds: number): Finding<'clock'> {
   const found = skewSeconds === 0 ? 'goes right' : `${Math.abs(skewSeconds)} s ${skewSeconds > 0 ? 'ahead' : 'behind'}`;
-  return Math.abs(skewSeconds) <= SKEW_ALLOWED ? { about: 'clock', skewSeconds, result: 'good', found } : { about: 'clock', skewSeconds, result: 'warning', found, hint: 'set the clock of AMT: certificates and its logs go by it' };
+  if (Math.abs(skewSeconds) <= SKEW_ALLOWED) return { about: 'clock', skewSeconds, result: 'good', found };
+  return { about: 'clock', skewSeconds, result: 'warning', found, hint: 'set the clock of AMT: certificates and its logs go by it' };
 }
 
 /** Never says anything of off: a machine in Modern Standby reads on. */
 export function osPowerFinding(value: number | undefined): Finding<'os-power-saving'> {
   const state = osPowerState(value);
   if (state === 'full') return { about: 'os-power-saving', state, result: 'good', found: 'the operating system is awake' };
-  if (state === 'saving') return { about: 'os-power-saving', state, result: 'warning', found: 'the operating system sleeps while the power reads on', hint: 'a power-on does not wake it (Modern Standby): go by off and on' };
+  if (state === 'saving') {
+    const hint = 'a power-on does not wake it (Modern Standby): go by off and on';
+    return { about: 'os-power-saving', state, result: 'warning', found: 'the operating system sleeps while the power reads on', hint };
+  }
   return { about: 'os-power-saving', state, result: 'good', found: value === undefined ? 'not said, as while the machine is off' : `OSPowerSavingState ${value}` };
 }

@@ -22,7 +22,12 @@ export const EnumerateBody = z.object({ EnumerateResponse: z.looseObject({ Enume
 
 /** One Pull: items of a class, and where it goes on; `EndOfSequence` wins over a context beside it. */
 export const pullBody = <T>(name: string, item: z.ZodType<T>): z.ZodType<{ items: T[]; next: string | null }> =>
-  z.object({ PullResponse: z.looseObject({ Items: z.looseObject({ [name]: z.union([z.array(item), item.transform((one) => [one])]).optional() }).or(z.literal('')).optional(), EnumerationContext: scalar.optional() }) })
+  z.object({
+    PullResponse: z.looseObject({
+      Items: z.looseObject({ [name]: z.union([z.array(item), item.transform((one) => [one])]).optional() }).or(z.literal('')).optional(),
+      EnumerationContext: scalar.optional(),
+    }),
+  })
     .transform(({ PullResponse: pulled }) => ({
       items: typeof pulled.Items === 'object' ? ((pulled.Items[name] ?? []) as T[]) : [],
       next: 'EndOfSequence' in pulled ? null : (pulled.EnumerationContext ?? null),
@@ -35,13 +40,17 @@ export const PowerSchemeItem = z.looseObject({ InstanceID: scalar, Description: 
 /** `IsCurrent` 1: the setting that counts. Its reference is known by the texts of its selectors. */
 export const ElementSettingItem = z.looseObject({
   IsCurrent: scalar.optional(),
-  SettingData: z.looseObject({ ReferenceParameters: z.looseObject({ ResourceURI: scalar.optional(), SelectorSet: z.looseObject({ Selector: list.optional() }).or(z.literal('')).optional() }).optional() }).optional(),
+  SettingData: z.looseObject({
+    ReferenceParameters: z.looseObject({ ResourceURI: scalar.optional(), SelectorSet: z.looseObject({ Selector: list.optional() }).or(z.literal('')).optional() }).optional(),
+  }).optional(),
 });
 
 export const ProvisioningBody = z.object({ AMT_SetupAndConfigurationService: z.looseObject({ ProvisioningMode: integer.optional(), ProvisioningState: integer.optional() }) });
 
 export const PortBody = z.object({
-  AMT_EthernetPortSettings: z.looseObject({ IPAddress: scalar.optional(), DHCPEnabled: flag.optional(), SharedStaticIp: flag.optional(), SharedDynamicIP: flag.optional(), LinkPolicy: list.optional() }),
+  AMT_EthernetPortSettings: z.looseObject({
+    IPAddress: scalar.optional(), DHCPEnabled: flag.optional(), SharedStaticIp: flag.optional(), SharedDynamicIP: flag.optional(), LinkPolicy: list.optional(),
+  }),
 });
 
 export const GeneralSettingsBody = z.object({ AMT_GeneralSettings: z.looseObject({ PowerSource: integer.optional(), IdleWakeTimeout: integer.optional() }) });

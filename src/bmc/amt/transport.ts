@@ -75,7 +75,9 @@ export function createTransport({ connection, digest, timeouts, isTls, address, 
   /** Fetches a challenge with an empty body, as curl does: a command goes out with credentials or not at all. Wakes an ME that sleeps. */
   async function probe(signal: AbortSignal): Promise<Outcome<void>> {
     const outcome = await connection.send({ body: '', authorization: null, signal });
-    if (outcome.kind === 'lost' && outcome.why.startsWith('connection') && !isTls) return noAnswer({ ...outcome, why: `${outcome.why}; if the port speaks TLS, NetBox has to say so (bmc_port 16993, or bmc_tls)` }, 'none');
+    if (outcome.kind === 'lost' && outcome.why.startsWith('connection') && !isTls) {
+      return noAnswer({ ...outcome, why: `${outcome.why}; if the port speaks TLS, NetBox has to say so (bmc_port 16993, or bmc_tls)` }, 'none');
+    }
     if (outcome.kind !== 'answer') return noAnswer(outcome, 'none');
     heardAt = now().getTime();
     if (outcome.status !== 401) return problem('bmc_answer_invalid', `HTTP ${outcome.status} where AMT asks for credentials`, 'none', { address });

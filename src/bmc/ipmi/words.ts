@@ -26,8 +26,14 @@ export const WORDS: readonly WordsRow[] = [
   { says: /unauthorized (?:name|guid)|invalid user ?name/i, code: 'bmc_auth_failed', effect: 'none', meaning: 'there is no such user, or it may not use the LAN channel' },
   { says: /(?:password is longer|Username is too long)/i, code: 'bmc_auth_failed', effect: 'none', meaning: 'IPMI takes a user name of at most 16 and a password of at most 20 bytes' },
   { says: /unauthorized role|illegal role|invalid role|Set Session Privilege Level to \w+ failed|exceeds limit/i, code: 'bmc_refused', effect: 'none', meaning: LEVEL },
-  { says: /no matching cipher suite|invalid (?:authentication|integrity|confidentiality) algorithm/i, code: 'bmc_refused', effect: 'none', meaning: 'the BMC takes none of the cipher suites that METALFLOW_IPMI_CIPHER_SUITES allows', tryNextSuite: true },
-  { says: /insufficient resources to create|No (?:session )?slot available|No session slot/i, code: 'bmc_refused', effect: 'none', meaning: 'all its sessions are taken; ask again later', tryAgain: true },
+  {
+    says: /no matching cipher suite|invalid (?:authentication|integrity|confidentiality) algorithm/i, code: 'bmc_refused', effect: 'none',
+    meaning: 'the BMC takes none of the cipher suites that METALFLOW_IPMI_CIPHER_SUITES allows', tryNextSuite: true,
+  },
+  {
+    says: /insufficient resources to create|No (?:session )?slot available|No session slot/i, code: 'bmc_refused', effect: 'none',
+    meaning: 'all its sessions are taken; ask again later', tryAgain: true,
+  },
   { says: /does not support IPMI v2/i, code: 'bmc_refused', effect: 'none', meaning: 'IPMI 2.0 over LAN is switched off: enable it in the firmware' },
   { says: /Address lookup for .* failed|Could not open socket/i, code: 'bmc_unreachable', effect: 'none', meaning: 'the host name is not known, or there is no route to it' },
   { says: /Unable to establish (?:IPMI|LAN|RMCP)/i, code: 'bmc_unreachable', effect: 'none', meaning: 'it does not answer on its IPMI port', tryAgain: true },

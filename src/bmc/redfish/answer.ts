@@ -42,7 +42,10 @@ export function readError(body: string): ServiceError | null {
 /** @returns the problem of an answer outside 200..299. `step` names the request in the texts. */
 export function refusal({ status, headers, body }: HttpAnswer, step: string): Outcome<never> {
   const error = readError(body);
-  if (status >= 300 && status < 400) return problem('bmc_answer_invalid', `${step}: HTTP ${status}, it sends us to ${(headers['location'] ?? 'nowhere').slice(0, 200)}`, 'none', { status: String(status) });
+  if (status >= 300 && status < 400) {
+    const elsewhere = (headers['location'] ?? 'nowhere').slice(0, 200);
+    return problem('bmc_answer_invalid', `${step}: HTTP ${status}, it sends us to ${elsewhere}`, 'none', { status: String(status) });
+  }
   // A service that is overloaded or in maintenance says so itself; the same number from a proxy says nothing.
   const effect = isBeforeTheDeed(status) || (status === 503 && error) ? 'none' : 'possible';
   if (!error && body.trim() !== '') return problem('bmc_answer_invalid', `${step}: HTTP ${status} with ${kindOf(body)}`, effect, { status: String(status) });

@@ -102,7 +102,8 @@ export function createRedfishBmc(deps: RedfishDeps): Bmc {
       if (read.kind === 'problem') return unknown(read.problem);
       const state = read.value.value.PowerState;
       const power = state === undefined ? undefined : POWERS[state];
-      return power ? { kind: 'read', power } : { kind: 'unknown', code: 'bmc_answer_invalid', why: state === undefined ? 'its system has no PowerState' : `PowerState ${state.slice(0, 40)} is no state that we know` };
+      if (power) return { kind: 'read', power };
+      return { kind: 'unknown', code: 'bmc_answer_invalid', why: state === undefined ? 'its system has no PowerState' : `PowerState ${state.slice(0, 40)} is no state that we know` };
     },
 
     async machineUuid(): Promise<UuidReading> {

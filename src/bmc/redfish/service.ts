@@ -57,7 +57,9 @@ export function createService({ exchange, credentials, timeouts, address, secret
   const signed = (by: Pass | null): Record<string, string> => (by === null ? {} : by.kind === 'basic' ? { authorization: basic } : { 'x-auth-token': by.token });
   const authFailed = (): Outcome<never> => problem('bmc_auth_failed', `it refuses the credentials of ${secret}`, 'none', { address, secret });
 
-  const send = (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, by: Pass | null, signal: AbortSignal, body: object | null = null, extra: Record<string, string> = {}): Promise<HttpOutcome> =>
+  const send = (
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, by: Pass | null, signal: AbortSignal, body: object | null = null, extra: Record<string, string> = {},
+  ): Promise<HttpOutcome> =>
     exchange.send({
       method, path, signal,
       headers: { accept: 'application/json', 'odata-version': '4.0', ...(body && { 'content-type': 'application/json' }), ...signed(by), ...extra },
@@ -129,7 +131,9 @@ export function createService({ exchange, credentials, timeouts, address, secret
     }
   }
 
-  async function patiently(method: 'GET' | 'POST' | 'PATCH', path: string, step: string, signal: AbortSignal, body: object | null = null, extra: Record<string, string> = {}): Promise<Outcome<HttpAnswer>> {
+  async function patiently(
+    method: 'GET' | 'POST' | 'PATCH', path: string, step: string, signal: AbortSignal, body: object | null = null, extra: Record<string, string> = {},
+  ): Promise<Outcome<HttpAnswer>> {
     for (let attempt = 1; ; attempt += 1) {
       const outcome = signal.aborted ? problem('bmc_unreachable', 'given up: the time for this call is over', 'none', { address }) : await once(method, path, step, signal, body, extra);
       log.debug({ bmc: address, step, attempt, ...(outcome.kind === 'problem' && { code: outcome.problem.code, why: outcome.problem.why }) }, 'asked the BMC');

@@ -41,7 +41,8 @@ export function createListing({ files, digests, classImages }: ListingDeps): Lis
     if (!file) return [];
     await file.close();
     const sha256 = digests.known(file);
-    const classes = refs.filter((ref) => ref.path === path).map((ref) => ({ class: ref.className, digest: sha256 === null ? ('being-taken' as const) : ref.sha256 === sha256 ? ('fits' as const) : ('differs' as const) }));
+    const judge = (ref: ClassImageRef) => (sha256 === null ? ('being-taken' as const) : ref.sha256 === sha256 ? ('fits' as const) : ('differs' as const));
+    const classes = refs.filter((ref) => ref.path === path).map((ref) => ({ class: ref.className, digest: judge(ref) }));
     return [{ name: path.slice(IMAGES_FOLDER.length), size: file.size, sha256, classes }];
   }
 

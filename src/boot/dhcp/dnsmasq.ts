@@ -40,7 +40,9 @@ export function dnsmasqConfig(given: DhcpSite): string {
         return [`dhcp-host=${mac},set:${which}`, ...CLIENT_KINDS.map((kind) => boot(kind, which, bootFileOf(kind.want, mac, place)))];
       }),
     ]),
-    ...(unknownMac === 'menu' ? ['', comment('machines that no device declares (METALFLOW_UNKNOWN_MAC=menu)'), ...CLIENT_KINDS.map((kind) => boot(kind, '!known', unknownBootFile(kind.want, place)))] : []),
+    ...(unknownMac === 'menu'
+      ? ['', comment('machines that no device declares (METALFLOW_UNKNOWN_MAC=menu)'), ...CLIENT_KINDS.map((kind) => boot(kind, '!known', unknownBootFile(kind.want, place)))]
+      : []),
   ];
   return `${lines.join('\n')}\n`;
 }

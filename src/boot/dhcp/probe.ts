@@ -47,7 +47,9 @@ const WAIT_MS = 4000;
 const AGAIN_MS = [1000, 2000] as const;
 
 /** @throws port_in_use, port_forbidden, address_not_here when the client's port cannot be listened on */
-export async function probeDhcp({ address, listen = NO_ADDRESS, broadcast = '255.255.255.255', serverPort = 67, clientPort = 68, random = Math.random, waitMs = WAIT_MS, timers = realTimers }: ProbeDeps): Promise<ProbeResult> {
+export async function probeDhcp({
+  address, listen = NO_ADDRESS, broadcast = '255.255.255.255', serverPort = 67, clientPort = 68, random = Math.random, waitMs = WAIT_MS, timers = realTimers,
+}: ProbeDeps): Promise<ProbeResult> {
   const first = Math.floor(random() * 0xffff_ff00);
   const mac = ['02', ...Array.from({ length: 5 }, () => Math.floor(random() * 256).toString(16).padStart(2, '0'))].join(':');
   const hears = await bindShared('the DHCP probe', listen, clientPort);

@@ -132,7 +132,8 @@ export async function startProxyDhcp({ gate, place, log, ...deps }: ProxyDhcpDep
     const found = await probe();
     if (found.kind === 'another-proxy') throw new MetalflowError('proxy_dhcp_not_alone', { address: found.address });
     if (found.addressServers.length === 0) log.warn('no DHCP server gave the probe an address: without one no node boots from the network; the proxy DHCP gives none');
-    for (const { address } of found.addressServers.filter(({ namesBootFile }) => namesBootFile)) log.warn({ server: address }, 'this DHCP server names a boot file of its own: firmware may take that one');
+    for (const { address } of found.addressServers.filter(({ namesBootFile }) => namesBootFile))
+      log.warn({ server: address }, 'this DHCP server names a boot file of its own: firmware may take that one');
     for (const socket of new Set([hears, replies])) hear(socket, 'dhcp', replies);
     hear(bootServer, 'boot-server', bootServer);
     const listener = (): ListenerState => (failed === null ? { state: 'listening', address: addressText(place.address, port) } : { state: 'failed', why: failed });

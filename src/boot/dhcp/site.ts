@@ -74,7 +74,9 @@ export function checkedSite(site: DhcpSite): DhcpSite {
   if (!ABSOLUTE_URL.test(place.httpUrl)) throw unprintable('METALFLOW_ASSETS_URL has to be http(s)://host[:port][/path]');
   // The field of a DHCP packet holds 128 bytes with the NUL that ends it.
   const longest = Math.max(...CLIENT_KINDS.map(({ want }) => bootFileOf(want, '00:00:00:00:00:00', place).length));
-  if (longest >= FILE_BYTES) throw unprintable(`the boot plane's URL is too long: boot files of ${longest} characters, at most ${FILE_BYTES - 1} fit a DHCP packet; set a shorter METALFLOW_ASSETS_URL`);
+  if (longest >= FILE_BYTES) {
+    throw unprintable(`the boot plane's URL is too long: boot files of ${longest} characters, at most ${FILE_BYTES - 1} fit a DHCP packet; set a shorter METALFLOW_ASSETS_URL`);
+  }
   if (network) checkNetwork(network, place.address);
   return { ...site, devices: site.devices.map((device) => ({ ...device, name: plainName(device.name), macs: device.macs.map(normalizeMac) })) };
 }

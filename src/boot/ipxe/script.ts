@@ -109,7 +109,8 @@ function menu(title: string, items: readonly [MenuItem, ...MenuItem[]], seconds:
 }
 
 function commandLine(named: readonly KernelArgument[], extra: readonly string[]): string {
-  const words = named.map(({ name, value }) => `${fits(name, ARGUMENT_NAME, 'kernel argument name')}=${typeof value === 'string' ? fits(value, KERNEL_WORD, `kernel argument ${name}`) : nodeMac(value)}`);
+  const valueOf = ({ name, value }: KernelArgument): string => (typeof value === 'string' ? fits(value, KERNEL_WORD, `kernel argument ${name}`) : nodeMac(value));
+  const words = named.map((argument) => `${fits(argument.name, ARGUMENT_NAME, 'kernel argument name')}=${valueOf(argument)}`);
   const text = [...words, ...extra.map((word) => fits(word, KERNEL_WORD, 'extra kernel argument'))].join(' ');
   if (text.length > COMMAND_LINE_MOST) throw new MetalflowError('boot_script_invalid', { what: `the kernel's command line is longer than ${COMMAND_LINE_MOST} characters` });
   return text;

@@ -61,8 +61,8 @@ export function createLogKeeper({ directory, logs, log, now, count = () => undef
     return deviceId;
   }
 
-  const logged = (line: SyslogLine, deviceId: string | null): void =>
-    log.info({ HOOKOS_HOST: line.host, HOOKOS_PROGRAM: line.app, device: deviceId, sender: line.sender, severity: line.severity, facility: line.facility, at: line.at, text: line.text }, 'from a node');
+  const logged = ({ host, app, sender, severity, facility, at, text }: SyslogLine, deviceId: string | null): void =>
+    log.info({ HOOKOS_HOST: host, HOOKOS_PROGRAM: app, device: deviceId, sender, severity, facility, at, text }, 'from a node');
 
   async function write(batch: typeof waiting): Promise<void> {
     let told = 0;

@@ -43,7 +43,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     const { house, nodes, commandLine, play } = await setTheStage(options, dir, screen, closer);
     results = await play(isStopped);
     const ok = results.every((result) => result.result === 'done' && result.digestExpected === result.digestOnDisk);
-    screen.say(`\n${table(['node', 'run', 'result', 'seconds', 'image digest expected', 'found on disk'], results.map((r) => [r.name, r.run, r.result, r.seconds.toFixed(1), short(r.digestExpected), short(r.digestOnDisk)]))}\n`);
+    screen.say(`\n${summaryOf(results)}\n`);
     for (const node of nodes) screen.say(`${node.name.padEnd(28)} ${linkOf(house, node)}`);
     if (options.keep && !isStopped.yes) {
       const retired = results.find(({ run }) => run === 'retire')?.name;
@@ -60,6 +60,11 @@ export async function runDemo(options: DemoOptions): Promise<void> {
 }
 
 const short = (digest: string | null): string => (digest ? `${digest.slice(0, 16)}…` : '–');
+const summaryOf = (results: readonly DemoResult[]): string =>
+  table(
+    ['node', 'run', 'result', 'seconds', 'image digest expected', 'found on disk'],
+    results.map((r) => [r.name, r.run, r.result, r.seconds.toFixed(1), short(r.digestExpected), short(r.digestOnDisk)]),
+  );
 const linkOf = (house: House, node: DemoNode): string => `${house.temporalUi}/workflows/${encodeURIComponent(lifecycleId(node.deviceId))}`;
 
 interface Stage {

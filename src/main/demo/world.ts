@@ -60,7 +60,8 @@ export function prepareFiles(dir: string, netbox: DemoNetbox, settings: Record<s
   for (const folder of ['secrets', 'assets/images', 'tftp', 'nodes']) mkdirSync(at(folder), { recursive: true, mode: 0o700 });
   const operatorToken = randomBytes(24).toString('base64url');
   writeFileSync(at('secrets', 'bmc-amt.json'), JSON.stringify(AMT), { mode: 0o600 });
-  writeFileSync(at('secrets', 'operator-tokens.json'), JSON.stringify({ tokens: [{ name: 'demo', role: 'approver', sha256: createHash('sha256').update(operatorToken).digest('hex') }] }), { mode: 0o600 });
+  const sha256 = createHash('sha256').update(operatorToken).digest('hex');
+  writeFileSync(at('secrets', 'operator-tokens.json'), JSON.stringify({ tokens: [{ name: 'demo', role: 'approver', sha256 }] }), { mode: 0o600 });
   // For a person's command line: it is the token whose digest the plane has.
   writeFileSync(at('secrets', 'operator-token'), operatorToken, { mode: 0o600 });
   const rows = images();
@@ -92,7 +93,11 @@ export async function startDemoNetbox(log: Logger): Promise<{ standIn: NetboxSta
 function lldpFrame(port: number): Buffer {
   const tlv = (type: number, value: Buffer): Buffer => Buffer.concat([Buffer.from([(type << 1) | (value.length >> 8), value.length & 0xff]), value]);
   return Buffer.concat([
-    tlv(1, Buffer.from('04fcecda2e3da5', 'hex')), tlv(2, Buffer.concat([Buffer.from([5]), Buffer.from(`Ethernet1/${port}`)])), tlv(3, Buffer.from([0, 120])), tlv(5, Buffer.from('demo-switch')), Buffer.from([0, 0]),
+    tlv(1, Buffer.from('04fcecda2e3da5', 'hex')),
+    tlv(2, Buffer.concat([Buffer.from([5]), Buffer.from(`Ethernet1/${port}`)])),
+    tlv(3, Buffer.from([0, 120])),
+    tlv(5, Buffer.from('demo-switch')),
+    Buffer.from([0, 0]),
   ]);
 }
 
@@ -107,7 +112,8 @@ export async function addNode(index: number, dir: string, house: Pick<House, 'bo
   const address = `127.0.${2 + (index >> 8)}.${index & 0xff}`;
   const machine = await startSimulatedMachine({
     dir: join(dir, 'nodes', name), systemUuid, mac, disks: [{ name: 'vda', serial, model: 'SIMULATED', sizeBytes: DISK_BYTES, bus: 'virtio' }],
-    tftp: { host: '127.0.0.1', port: house.boot.tftpPort }, bootUrl: house.boot.httpUrl, amt: AMT, lldpFrame: lldpFrame(index + 1), syslog: { port: house.boot.syslogPort, from: address }, attestEveryMs: 1000, log,
+    tftp: { host: '127.0.0.1', port: house.boot.tftpPort }, bootUrl: house.boot.httpUrl, amt: AMT, lldpFrame: lldpFrame(index + 1),
+    syslog: { port: house.boot.syslogPort, from: address }, attestEveryMs: 1000, log,
   });
   await machine.amt.setFaults({ lagMs: AMT_LAG_MS });
   const deviceId = netbox.addDevice({

@@ -32,15 +32,22 @@ export function leavesOf(command: Command, path: readonly string[] = []): { read
 /** Understood by every command of a client. */
 const COMMON = ['--json', '--url', '--token'];
 
-const argumentText = ({ registeredArguments }: Command): string => registeredArguments.map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}]`)).map((text) => ` ${text}`).join('');
+const argumentText = ({ registeredArguments }: Command): string =>
+  registeredArguments.map((argument) => (argument.required ? ` <${argument.name()}>` : ` [${argument.name()}]`)).join('');
 
 function optionsText(command: Command): string {
   const own = command.options.filter(({ long }) => !COMMON.includes(long ?? ''));
-  return own.map(({ flags, description, argChoices, mandatory }) => `${code(flags)}${mandatory ? ' (needed)' : ''}${description ? `: ${description}` : argChoices ? `: one of ${argChoices.join(', ')}` : ''}`).join('; ');
+  return own
+    .map(({ flags, description, argChoices, mandatory }) => {
+      const what = description || (argChoices ? `one of ${argChoices.join(', ')}` : '');
+      return `${code(flags)}${mandatory ? ' (needed)' : ''}${what && `: ${what}`}`;
+    })
+    .join('; ');
 }
 
 export const commandsPage = (): string => page(
   'Commands',
   'Exit codes: 0 done, 1 refused or failed (the code of [errors.md](errors.md) is printed), 2 wrong use. Every command takes `--json`. The `node` commands are a client of the operator plane: `--url` (`METALFLOW_OPERATOR_URL`) says where it is, and the token comes from `--token`, `METALFLOW_OPERATOR_TOKEN` or the file `operator-token` of the secrets folder. `<node>` is a name or a NetBox device id.',
-  table(['command', 'does', 'options'], leavesOf(describedProgram()).map(({ words, command }) => [code(`metalflow ${words.join(' ')}${argumentText(command)}`), command.description(), optionsText(command)])),
+  table(['command', 'does', 'options'], leavesOf(describedProgram()).map(({ words, command }) =>
+    [code(`metalflow ${words.join(' ')}${argumentText(command)}`), command.description(), optionsText(command)])),
 );

@@ -24,7 +24,10 @@ const READ_ONLY = {
   BootguardStatus: '127', OptionsCleared: 'true', RPEEnabled: 'false', SecureBootControlEnabled: 'false', UEFIHTTPSBootEnabled: 'true', UEFILocalPBABootEnabled: 'true', WinREBootEnabled: 'true',
 } as const;
 /** What AMT 8 did not know yet. */
-const NEWER: readonly string[] = ['BIOSLastStatus', 'BootguardStatus', 'EnforceSecureBoot', 'OptionsCleared', 'PlatformErase', 'RPEEnabled', 'RSEPassword', 'SecureBootControlEnabled', 'SecureErase', 'UEFIHTTPSBootEnabled', 'UEFILocalPBABootEnabled', 'UefiBootNumberOfParams', 'WinREBootEnabled'];
+const NEWER: readonly string[] = [
+  'BIOSLastStatus', 'BootguardStatus', 'EnforceSecureBoot', 'OptionsCleared', 'PlatformErase', 'RPEEnabled', 'RSEPassword',
+  'SecureBootControlEnabled', 'SecureErase', 'UEFIHTTPSBootEnabled', 'UEFILocalPBABootEnabled', 'UefiBootNumberOfParams', 'WinREBootEnabled',
+];
 /** No source may be set while one of these is true, and the other way round. */
 const EXCLUDE_A_SOURCE = ['UseSOL', 'UseIDER', 'ReflashBIOS', 'BIOSPause', 'BIOSSetup'];
 

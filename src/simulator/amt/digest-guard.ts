@@ -36,7 +36,8 @@ export function createDigestGuard(deps: { username: string; password: string; re
       const nonce = nonces.get(params.get('nonce') ?? '');
       const count = Number.parseInt(params.get('nc') ?? '', 16);
       const offered = faults.qopProfile.split(', ');
-      const fits = params.get('username') === deps.username && params.get('realm') === realm() && offered.includes(params.get('qop') ?? '') && (faults.strictDigestUri ? /^\/wsman$/ : /^(?:https?:\/\/[^/]+)?\/wsman$/).test(params.get('uri') ?? '');
+      const isOurUri = (faults.strictDigestUri ? /^\/wsman$/ : /^(?:https?:\/\/[^/]+)?\/wsman$/).test(params.get('uri') ?? '');
+      const fits = params.get('username') === deps.username && params.get('realm') === realm() && offered.includes(params.get('qop') ?? '') && isOurUri;
       if (!fits || Number.isNaN(count) || params.get('response') !== expected(params, method, body)) return false;
       // From here on the password is right; what is wrong is the nonce.
       staleNonce = true;

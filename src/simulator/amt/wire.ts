@@ -12,7 +12,11 @@ const page = (title: string, text: string): string =>
   `<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 4.01 Transitional//EN"><html><head><title>${title}</title></head><body><h1>${title}</h1><p>${text}</body></html>`;
 
 function end(response: ServerResponse, status: number, body: string, faults: AmtFaults, { challenge, close }: { challenge?: string; close: boolean }): void {
-  response.writeHead(status, { ...(challenge !== undefined && { 'WWW-Authenticate': challenge }), 'Content-Type': 'text/html', Server: serverOf(faults), 'Content-Length': Buffer.byteLength(body), ...(close && { Connection: 'close' }) }).end(body);
+  response.writeHead(status, {
+    ...(challenge !== undefined && { 'WWW-Authenticate': challenge }),
+    'Content-Type': 'text/html', Server: serverOf(faults), 'Content-Length': Buffer.byteLength(body),
+    ...(close && { Connection: 'close' }),
+  }).end(body);
 }
 
 /** AMT closes after an answer without credentials; clients have to connect again. */

@@ -17,7 +17,10 @@ export class XmlProblem extends Error {
   override readonly name = 'XmlProblem';
 }
 
-const parser = new XMLParser({ preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '', parseTagValue: false, parseAttributeValue: false, processEntities: false, ignoreDeclaration: true, ignorePiTags: true });
+const parser = new XMLParser({
+  preserveOrder: true, ignoreAttributes: false, attributeNamePrefix: '', parseTagValue: false, parseAttributeValue: false,
+  processEntities: false, ignoreDeclaration: true, ignorePiTags: true,
+});
 
 type Node = Record<string, unknown>;
 type Scope = ReadonlyMap<string, string>;
