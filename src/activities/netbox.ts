@@ -3,7 +3,7 @@ import { failure, isMetalflowError, MetalflowError, type Failure } from '../doma
 import type { Request, RunKind } from '../domain/runs.js';
 import { isOneOf, ENDED_STATES, RUNNING_STATES, STATES, type LifecycleState, type NetboxStatus } from '../domain/states.js';
 import type { Device } from '../contracts/device.js';
-import { runWorkflowId } from '../contracts/messages.js';
+import { runWorkflowId, type EndedRun } from '../contracts/messages.js';
 import type { ClassCatalog } from '../contracts/images.js';
 import type { NetboxClient, UnreadDevice } from '../contracts/netbox.js';
 import type { DeviceRecord, Stores } from '../contracts/store.js';
@@ -134,23 +134,31 @@ export function createNetboxActivities({ netbox, classes, stores, temporal, life
       return { kind: 'taken' };
     },
 
-    /** The lifecycle's status in NetBox. A status that a person changed since our last write is never overwritten, unless `insist`. */
-    async writeStatus(input: { deviceId: string; state: LifecycleState; status: NetboxStatus | null; insist: boolean }): Promise<{ kind: 'written' | 'gone' } | { kind: 'conflict'; failure: Failure }> {
+    /**
+     * The lifecycle's status in NetBox. A status that a person changed since our last write is never overwritten, unless `insist`.
+     * @param input.ended the run whose end this is: a field that asks for its kind was meant for it, and is cleared in the same write
+     */
+    async writeStatus(input: { deviceId: string; state: LifecycleState; status: NetboxStatus | null; insist: boolean; ended?: EndedRun | null }): Promise<{ kind: 'written' | 'gone' } | { kind: 'conflict'; failure: Failure }> {
       const record = await stores.devices.find(input.deviceId);
       for (let tries = 1; ; tries++) {
         const device = await netbox.readDevice(input.deviceId);
         if (!device) return { kind: 'gone' };
         const changed = record?.netboxStatus != null && device.status !== record.netboxStatus && device.status !== input.status;
-        if (changed && input.status !== null && !input.insist) return { kind: 'conflict', failure: failure('netbox_conflict', { field: 'status', value: device.status }) };
+        const taken = input.ended && device.desiredAction === input.ended.kind ? input.ended : null;
+        if (changed && input.status !== null && !input.insist) {
+          if (taken) await clearField(input.deviceId, taken.kind, taken.run);
+          return { kind: 'conflict', failure: failure('netbox_conflict', { field: 'status', value: device.status }) };
+        }
         const wrote = await netbox.writeDevice(device, {
           ...(input.status !== null && input.status !== device.status && { status: input.status }),
-          fields: { lifecycle_state: input.state, lifecycle_url: lifecycleUrl(input.deviceId) },
-          message: `metalflow: ${input.state}`,
+          fields: { lifecycle_state: input.state, lifecycle_url: lifecycleUrl(input.deviceId), ...(taken && { desired_action: null }) },
+          message: `metalflow: ${input.state}${taken ? `; run ${taken.run} took the request ${taken.kind}` : ''}`,
         });
         crash('writeStatus:after-effect');
         if (wrote.kind === 'gone') return { kind: 'gone' };
         if (wrote.kind === 'written') {
           if (input.status !== null) await stores.devices.setNetboxStatus(input.deviceId, input.status);
+          if (taken) await stores.devices.journal(input.deviceId, taken.run, 'netbox', `took the request ${taken.kind} at its end: NetBox still asked for it`);
           return { kind: 'written' };
         }
         if (tries === 5) throw new MetalflowError('netbox_unreachable', { why: 'the device keeps changing under our write' });

@@ -39,6 +39,8 @@ export const SystemSeen = z.object({ run: RunNumber, how: z.enum(['seed-fetched'
 export const OrderReported = z.object({ orderId: OpaqueId });
 /** The lifecycle asks its run to stop at the next safe point. */
 export const StopAtSafePoint = z.object({ by: z.string().max(200), request: z.enum(REQUESTS).nullable() });
+/** The request that a run was asked to stop for was taken back; a stop that was not honoured yet is forgotten. */
+export const StopTakenBack = z.object({ request: z.enum(REQUESTS) });
 
 export const SIGNALS = {
   deviceChanged: { name: 'deviceChanged', schema: DeviceChanged },
@@ -48,6 +50,7 @@ export const SIGNALS = {
   systemSeen: { name: 'systemSeen', schema: SystemSeen },
   orderReported: { name: 'orderReported', schema: OrderReported },
   stopAtSafePoint: { name: 'stopAtSafePoint', schema: StopAtSafePoint },
+  stopTakenBack: { name: 'stopTakenBack', schema: StopTakenBack },
   powerSeen: { name: 'powerSeen', schema: PowerTold },
 } as const;
 
@@ -166,6 +169,12 @@ export interface RunOutcome {
   readonly retryBy?: string;
   /** A retirement that an approver closed without the BMC's word. */
   readonly unproven?: boolean;
+}
+
+/** A run that has ended, and whose end is not in NetBox yet. */
+export interface EndedRun {
+  readonly run: number;
+  readonly kind: RunKind;
 }
 
 /** What the watcher of a run saw in the end. */

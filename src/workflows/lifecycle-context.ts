@@ -5,7 +5,7 @@ import { DEFAULT_LIMITS } from '../domain/limits.js';
 import type { PowerWord } from '../domain/power.js';
 import type { Request, RunKind } from '../domain/runs.js';
 import { STATES, type LifecycleState } from '../domain/states.js';
-import type { HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, VerbInput, WatchedEnd } from '../contracts/messages.js';
+import type { EndedRun, HoldView, LifecycleCarried, LifecycleInput, LifecycleView, OperatorVerb, VerbInput, WatchedEnd } from '../contracts/messages.js';
 import type { DeviceRecord } from '../contracts/store.js';
 import type { CentralActivities } from '../activities/index.js';
 import { netboxOfLifecycle, ofLifecycle, runWatcher } from './activities.js';
@@ -26,8 +26,8 @@ export class LifecycleContext {
   openRun: OpenRun | null = null;
   lastRun: DeviceRecord['lastRun'] = null;
   nextRequest: Request | null = null;
-  /** The run that was asked to stop, so that it is asked once. */
-  stopAskedOf: number | null = null;
+  /** The run that was asked to stop, and what for, so that it is asked once; null is a person's cancel, or a device that is gone. */
+  stopAsked: { readonly run: number; readonly request: Request | null } | null = null;
   /** What was told to people last, so that it is told once. */
   told: string | null;
   /** The last attestation of a node that waits without a run. */
@@ -39,13 +39,16 @@ export class LifecycleContext {
   /** Of the history before this one: a query between the two must not read as a node without a run. */
   private readonly shownBefore: LifecycleView | null;
   wake: boolean;
-  runEnd: WatchedEnd | null = null;
+  /** Of this run, whichever is open by now. */
+  runEnd: { readonly run: number; readonly end: WatchedEnd } | null = null;
   watching: number | null = null;
   readonly said: { readonly verb: OperatorVerb; readonly input: VerbInput }[] = [];
   /** The state's status is not in NetBox yet: it is written before anything else is done. */
   unpublished = false;
   /** As the store had it, or the power watch said since; null in a history that was begun before it was asked. */
   power: PowerWord | null = null;
+  /** Written with its end: what still asks for the same is this run's, and starts no other. */
+  endedRun: EndedRun | null = null;
   /** To be shown; nothing is judged by it. */
   powerNews = false;
   /** NetBox could not be read: look again after a while. */

@@ -2,7 +2,7 @@
 import { ChildWorkflowCancellationType, getExternalWorkflowHandle, ParentClosePolicy, patched, startChild } from '@temporalio/workflow';
 import { failure, type Failure } from '../domain/errors.js';
 import { judgeRequest } from '../domain/requests.js';
-import type { RunKind } from '../domain/runs.js';
+import type { Request, RunKind } from '../domain/runs.js';
 import { isOneOf, RUNNING_STATES, STATES, type LifecycleState } from '../domain/states.js';
 import { endEvent, IllegalTransition, isLegal, moved, STARTED_EVENT, type LifecycleEvent, type Place } from '../domain/transitions.js';
 import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
@@ -24,6 +24,7 @@ export async function takeUp(life: LifecycleContext): Promise<void> {
   const status = STATES[record.state].netboxStatus;
   life.unpublished = status !== null && record.netboxStatus !== null && record.netboxStatus !== status;
   if (life.openRun) return watch(life, life.openRun);
+  if (life.unpublished) rememberEnd(life, record.lastRun);
   // The run wrote its own end, and the former lifecycle died before it could move the state.
   if (isUnsettled(record)) takeUpEnd(life, record);
 }
@@ -35,18 +36,28 @@ const UNSETTLED = 'an-unsettled-end-is-taken-up';
 
 function takeUpEnd(life: LifecycleContext, { lastRun }: { lastRun: NonNullable<DeviceRecord['lastRun']> }): void {
   life.openRun = { run: lastRun.run, kind: lastRun.kind, workflowId: runWorkflowId(life.deviceId, lastRun.run) };
-  life.runEnd = { kind: 'ended', outcome: lastRun.outcome };
+  life.runEnd = { run: lastRun.run, end: { kind: 'ended', outcome: lastRun.outcome } };
 }
 
 /** Follows the run in the background; its end wakes the lifecycle. */
 export function watch(life: LifecycleContext, run: { run: number; workflowId: string }): void {
   life.watching = run.run;
-  life.watcher.watchRun({ workflowId: run.workflowId }).then(
-    (end: WatchedEnd) => void (life.runEnd = end),
-    (error: unknown) => {
-      if (!isCancellation(error)) life.runEnd = { kind: 'terminated' };
-    },
-  );
+  const sawEnd = (end: WatchedEnd): void => {
+    // One that is no longer followed ends for itself alone: what is open by now is another.
+    if (life.watching === run.run || !patched(OWN_END)) life.runEnd = { run: run.run, end };
+  };
+  life.watcher.watchRun({ workflowId: run.workflowId }).then(sawEnd, (error: unknown) => {
+    if (!isCancellation(error)) sawEnd({ kind: 'terminated' });
+  });
+}
+const OWN_END = 'an-end-is-of-its-own-run';
+
+/** The end of the open run, which was seen. */
+export function takeSeenEnd(life: LifecycleContext): WatchedEnd | null {
+  const seen = life.runEnd;
+  life.runEnd = null;
+  if (!seen || !life.openRun) return null;
+  return seen.run === life.openRun.run || !patched(OWN_END) ? seen.end : null;
 }
 
 /** Moves the state by an event of the table, and keeps it in the store. */
@@ -89,11 +100,17 @@ export async function endHold(life: LifecycleContext, because: string, by?: stri
   else await keep(life, because, by);
 }
 
-/** Writes the state's status to NetBox. @returns false when a person changed it meanwhile: then the lifecycle is held */
+/** The field of a run that was withdrawn is the person's own; any other's was meant for the run, also when it was set while the run was open. */
+function rememberEnd(life: LifecycleContext, last: DeviceRecord['lastRun']): void {
+  life.endedRun = last && last.outcome.end !== 'withdrawn' ? { run: last.run, kind: last.kind } : null;
+}
+
+/** Writes the state's status to NetBox, and takes with it what still asks for the run that has ended. @returns false when a person changed it meanwhile: then the lifecycle is held */
 export async function publish(life: LifecycleContext, insist = false): Promise<boolean> {
   life.unpublished = true;
-  const wrote = await life.netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: STATES[life.state].netboxStatus, insist });
+  const wrote = await life.netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: STATES[life.state].netboxStatus, insist, ended: life.endedRun });
   life.unpublished = false;
+  life.endedRun = null;
   if (wrote.kind !== 'conflict') return true;
   // It has ended here, and a person declares it anew: theirs stands.
   if (hasEnded(life.state)) return true;
@@ -180,11 +197,13 @@ async function deviceGone(life: LifecycleContext, known: boolean): Promise<'goes
 async function judge(life: LifecycleContext, device: DeviceLook): Promise<void> {
   // A hold beside a state without a run is a hold all the same.
   const judgement = judgeRequest(life.holding && !life.openRun ? 'held' : life.state, device.desiredAction, life.runKind());
+  const isTakenBack = life.nextRequest === 'retire' && device.desiredAction !== 'retire';
   const kept = judgement.kind === 'keep' || judgement.kind === 'stop-open-run' ? judgement.request : null;
   if (kept !== life.nextRequest) {
     life.nextRequest = kept;
     await keep(life, kept ? `${kept} is the next request` : 'the next request was taken back');
   }
+  if (isTakenBack && life.openRun && patched(STOP_TAKEN_BACK)) await takeBackStop(life, life.openRun, 'retire');
   switch (judgement.kind) {
     case 'nothing':
     case 'keep':
@@ -203,10 +222,19 @@ async function judge(life: LifecycleContext, device: DeviceLook): Promise<void> 
 
 export async function askToStop(life: LifecycleContext, by: string, request: RunKind | null): Promise<void> {
   const run = life.openRun;
-  if (!run || life.stopAskedOf === run.run) return;
-  life.stopAskedOf = run.run;
+  if (!run) return;
+  const asked = life.stopAsked?.run === run.run ? life.stopAsked : null;
+  // A stop that NetBox may take back is asked for again by what NetBox may not.
+  if (asked && !(asked.request !== null && request === null && patched(STOP_TAKEN_BACK))) return;
+  life.stopAsked = { run: run.run, request };
   await getExternalWorkflowHandle(run.workflowId).signal(SIGNALS.stopAtSafePoint.name, { by, request }).catch(() => undefined);
 }
+
+async function takeBackStop(life: LifecycleContext, { workflowId }: OpenRun, request: Request): Promise<void> {
+  if (life.stopAsked?.request === request) life.stopAsked = null;
+  await getExternalWorkflowHandle(workflowId).signal(SIGNALS.stopTakenBack.name, { request }).catch(() => undefined);
+}
+const STOP_TAKEN_BACK = 'a-stop-is-taken-back';
 
 export async function startRun(life: LifecycleContext, kind: RunKind, asked: RunInput['asked']): Promise<void> {
   const waits = kind === 'provision' && (life.state === 'planned' || life.state === 'available') ? life.waitingNode : null;
@@ -269,8 +297,9 @@ async function settle(life: LifecycleContext, outcome: Omit<RunOutcome, 'destroy
   const run = life.openRun!;
   const standing = await life.central.closeRun({ deviceId: life.deviceId, run: run.run, outcome: { ...outcome, destroyed: false } });
   life.openRun = null;
-  life.stopAskedOf = null;
+  life.stopAsked = null;
   life.lastRun = { run: run.run, kind: run.kind, outcome: standing, at: new Date().toISOString() };
+  rememberEnd(life, life.lastRun);
   const event = standing.unproven ? 'removal attested' : (endEvent(standing.end, standing.destroyed) ?? (isOneOf(RUNNING_STATES, life.state) && patched(UNSETTLED) ? 'run failed' : null));
   if (event) await move(life, event, `run ${run.run} (${run.kind}) ended: ${standing.end}${standing.failure ? ` (${standing.failure.code})` : ''}`);
   if (!hasEnded(life.state)) life.wake = true;

@@ -16,6 +16,7 @@ export const signals = {
   systemSeen: signal(SIGNALS.systemSeen.name),
   orderReported: signal(SIGNALS.orderReported.name),
   stopAtSafePoint: signal(SIGNALS.stopAtSafePoint.name),
+  stopTakenBack: signal(SIGNALS.stopTakenBack.name),
   powerSeen: signal(SIGNALS.powerSeen.name),
 } as const;
 

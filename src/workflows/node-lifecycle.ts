@@ -3,7 +3,7 @@ import { allHandlersFinished, condition, continueAsNew, isCancellation, log, pat
 import type { LifecycleInput, LifecycleView } from '../contracts/messages.js';
 import { failureOf } from './failures.js';
 import { LifecycleContext } from './lifecycle-context.js';
-import { hasEnded, holdWith, lookAndJudge, publish, runEnded, takeUp, tell, watch } from './lifecycle-steps.js';
+import { hasEnded, holdWith, lookAndJudge, publish, runEnded, takeSeenEnd, takeUp, tell, watch } from './lifecycle-steps.js';
 import { doVerb, listenForLifecycle } from './lifecycle-verbs.js';
 
 /** A history of this many events is long enough to read on one page; the next one begins. */
@@ -56,13 +56,11 @@ async function takeUpSurely(life: LifecycleContext): Promise<void> {
 
 /** One thing at a time: a run's end, then what people said, then what NetBox says. */
 async function step(life: LifecycleContext): Promise<'goes-on' | 'ended'> {
-  if (life.runEnd && life.openRun) {
-    const end = life.runEnd;
-    life.runEnd = null;
+  const end = takeSeenEnd(life);
+  if (end) {
     await runEnded(life, end);
     return 'goes-on';
   }
-  life.runEnd = null;
   const said = life.said.shift();
   if (said) {
     await doVerb(life, said);

@@ -77,13 +77,16 @@ async function goThroughPhases(run: RunContext): Promise<RunOutcome> {
 async function goThrough(run: RunContext, phase: RunPhase, note: string): Promise<GoneThrough> {
   run.phase = phase;
   run.since = Date.now();
-  if ((await enter(run, phase, note)) === 'reset' && NEEDS_BOOT.includes(phase)) return BACK_AFTER_RESET;
+  if ((await enter(run, phase, note)) === 'reset' && NEEDS_BOOT.includes(phase)) return backFrom(phase, 'the run was reset');
+  // A stop ended a hold and was taken back: what the hold was for may have left the phase half done.
+  if (note === STOPPING && !run.stop && NEEDS_BOOT.includes(phase)) return backFrom(phase, TAKEN_BACK);
   await run.holdIfAsked();
   const result = run.stop ? STOPPED : await goOn(run, phase);
   if (result.kind !== 'stopped') return result;
   // Reset applies signals again: whether this stop was meant for the present run, the fence knows.
-  if ((await enter(run, phase, 'to stop')) === 'reset' && !run.stop) return NEEDS_BOOT.includes(phase) ? BACK_AFTER_RESET : { kind: 'back', to: phase, because: 'the run was reset' };
-  const { by, request, removed } = run.stop ?? { by: 'nobody', request: null };
+  const entered = await enter(run, phase, 'to stop');
+  if (!run.stop) return backFrom(phase, entered === 'reset' ? 'the run was reset' : TAKEN_BACK);
+  const { by, request, removed } = run.stop;
   // It reads `retired, unproven` for ever.
   if (removed) return { kind: 'ended', outcome: { end: 'done', failure: removed, unproven: true, by } };
   return { kind: 'ended', outcome: { end: 'cancelled', failure: failure('run_cancelled', { by: request ? `${by} for ${request}` : by }), by } };
@@ -92,7 +95,9 @@ async function goThrough(run: RunContext, phase: RunPhase, note: string): Promis
 /** Nothing is asked of a machine that NetBox named after a hold, before it was compared. */
 const goOn = async (run: RunContext, phase: RunPhase): Promise<PhaseResult> => (phase !== 'planning' && run.pinInDoubt && run.plan ? await sureOfMachine(run) : null) ?? PHASE_FUNCTIONS[phase](run);
 
-const BACK_AFTER_RESET: GoneThrough = { kind: 'back', to: 'powering-off', because: 'the run was reset' };
+const STOPPING = 'stopping';
+const TAKEN_BACK = 'the request to stop was taken back';
+const backFrom = (phase: RunPhase, because: string): GoneThrough => ({ kind: 'back', to: NEEDS_BOOT.includes(phase) ? 'powering-off' : phase, because });
 
 /** Takes the fence. After a reset, what was said to the run before it is forgotten. */
 async function enter(run: RunContext, phase: RunPhase, note: string): Promise<'as-before' | 'reset'> {
@@ -116,8 +121,8 @@ function nextPhase(run: RunContext, phase: RunPhase): RunPhase | null {
 async function holdFor(run: RunContext, phase: RunPhase, why: Failure): Promise<GoneThrough> {
   log.error('the run is held', { phase, code: why.code, message: why.message });
   const end = await (why.code === 'device_invalid' ? run.holdForDevice(why) : run.hold(why));
-  if (end.kind === 'stop') return { kind: 'back', to: phase, because: 'stopping' };
-  return NEEDS_BOOT.includes(phase) ? { kind: 'back', to: 'powering-off', because: `resumed after ${why.code}` } : { kind: 'back', to: phase, because: `resumed after ${why.code}` };
+  if (end.kind === 'stop') return { kind: 'back', to: phase, because: STOPPING };
+  return backFrom(phase, `resumed after ${why.code}`);
 }
 
 async function finish(run: RunContext, outcome: Omit<RunOutcome, 'destroyed'>): Promise<RunOutcome> {

@@ -2,7 +2,7 @@
 import { CancellationScope, condition, isCancellation, log } from '@temporalio/workflow';
 import { ERRORS, failure, namesMachine, type Failure } from '../domain/errors.js';
 import type { PowerWord } from '../domain/power.js';
-import type { RunPhase } from '../domain/runs.js';
+import type { Request, RunPhase } from '../domain/runs.js';
 import type { HoldView, OperatorVerb, RunInput, RunOutcome, RunView, VerbInput } from '../contracts/messages.js';
 import type { RunPlan } from '../contracts/plan.js';
 import type { ReadyAction } from '../activities/orders.js';
@@ -21,6 +21,16 @@ export type HoldEnd =
   /** What the hold waited for came by itself. */
   | { readonly kind: 'by-itself' }
   | { readonly kind: 'stop' };
+
+export interface Stop {
+  readonly by: string;
+  /** What NetBox asks for instead; null when a person, or a device that is gone, ends the run. */
+  readonly request: Request | null;
+  /** The Temporal run it was said to; null from a signal, which does not say. */
+  readonly runId: string | null;
+  /** An approver said that the machine is gone; the hold that it ended stands as the failure. */
+  readonly removed?: Failure;
+}
 
 export type Waited = 'seen' | 'limit' | 'stop';
 
@@ -52,11 +62,7 @@ export class RunContext {
   holding: HoldView | null = null;
   holdAsked: VerbInput | null = null;
   said: { readonly verb: OperatorVerb; readonly input: VerbInput } | null = null;
-  /**
-   * `runId`: the Temporal run it was said to; null from a signal, which does not say.
-   * `removed`: an approver said that the machine is gone; the hold that it ended stands as the failure.
-   */
-  stop: { readonly by: string; readonly request: string | null; readonly runId: string | null; readonly removed?: Failure } | null = null;
+  stop: Stop | null = null;
   /** The request was taken from NetBox, or came from no field. */
   taken: boolean;
   readonly heard = { bootSeen: new Set<string>(), attested: new Set<string>(), refusals: new Map<string, string>(), agentSeen: new Set<string>(), systemSeen: false, reported: new Set<string>(), deviceChanges: 0 };
@@ -151,6 +157,17 @@ export class RunContext {
   async holdForDevice(why: Failure): Promise<HoldEnd> {
     const changesSeen = this.heard.deviceChanges;
     return this.hold(why, () => condition(() => this.heard.deviceChanges > changesSeen));
+  }
+
+  /** The first word counts; but one that nothing in NetBox can take back replaces one that could be. */
+  askToStop(stop: Stop): void {
+    if (!this.stop || (this.stop.request !== null && stop.request === null)) this.stop = stop;
+    this.show(this.waitsFor);
+  }
+
+  takeBackStop(request: Request): void {
+    if (this.stop?.request === request) this.stop = null;
+    this.show(this.waitsFor);
   }
 
   /** A person asked for a hold: honoured at the next safe point. */

@@ -3,7 +3,7 @@ import type { RawValue } from '@temporalio/common';
 import { defaultPayloadConverter, log, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { z } from 'zod';
 import { ERRORS } from '../domain/errors.js';
-import { AgentSeen, Attested, BootSeen, DeviceChanged, OrderReported, RUN_VERBS, StopAtSafePoint, SystemSeen, VerbInput, type OperatorVerb } from '../contracts/messages.js';
+import { AgentSeen, Attested, BootSeen, DeviceChanged, OrderReported, RUN_VERBS, StopAtSafePoint, StopTakenBack, SystemSeen, VerbInput, type OperatorVerb } from '../contracts/messages.js';
 import { issuesText } from '../contracts/primitives.js';
 import { runState, signals, verbs } from './messages.js';
 import type { RunContext } from './run-context.js';
@@ -40,10 +40,8 @@ export function listenForRun(run: RunContext): void {
     if (seen.run === run.input.run && isEnough) heard.systemSeen = true;
   }));
   setHandler(signals.orderReported, parsedSignal('orderReported', OrderReported, ({ orderId }) => void heard.reported.add(orderId)));
-  setHandler(signals.stopAtSafePoint, parsedSignal('stopAtSafePoint', StopAtSafePoint, (stop) => {
-    run.stop ??= { ...stop, runId: null };
-    run.show(run.waitsFor);
-  }));
+  setHandler(signals.stopAtSafePoint, parsedSignal('stopAtSafePoint', StopAtSafePoint, (stop) => run.askToStop({ ...stop, runId: null })));
+  setHandler(signals.stopTakenBack, parsedSignal('stopTakenBack', StopTakenBack, ({ request }) => run.takeBackStop(request)));
 
   for (const verb of RUN_VERBS) {
     setHandler(verbs[verb], (input) => say(run, verb, VerbInput.parse(input)), { validator: (input) => refuseUnlessFits(run, verb, input) });
@@ -53,8 +51,7 @@ export function listenForRun(run: RunContext): void {
 function say(run: RunContext, verb: OperatorVerb, input: VerbInput): { accepted: true; text: string } {
   switch (verb) {
     case 'cancel':
-      run.stop ??= { by: input.by, request: null, runId: input.runId! };
-      run.show(run.waitsFor);
+      run.askToStop({ by: input.by, request: null, runId: input.runId! });
       return { accepted: true, text: 'the run stops at its next safe point' };
     case 'hold':
       run.holdAsked = input;

@@ -124,8 +124,9 @@ const USUAL: { [N in ActivityName]: (bench: Bench, input: Input<N>) => Promise<A
   keepState: (bench, { state, previousState, hold, nextRequest }) => void (bench.record = { ...bench.record, state, previousState, hold, nextRequest }),
   adoptDevice: ({ record }) => record,
   reconcile: () => ({ signalled: 0, restarted: 0 }),
-  lookAtDevice: ({ record, asks }) => ({ kind: 'found', device: { name: record.name, site: SITE, nodeClass: 'talos', status: 'active', desiredAction: asks, unknownAction: null }, record, distrust: null }),
-  writeStatus: (bench, { status }) => {
+  lookAtDevice: ({ record, asks }) => ({ kind: 'found', device: { name: record.name, site: SITE, nodeClass: 'talos', status: record.netboxStatus ?? 'active', desiredAction: asks, unknownAction: null }, record, distrust: null }),
+  writeStatus: (bench, { status, ended }) => {
+    if (ended?.kind === bench.asks) bench.asks = null;
     if (status) bench.record = { ...bench.record, netboxStatus: status };
     return { kind: 'written' };
   },
