@@ -50,7 +50,7 @@ export function createLifecycleActivities({ stores, temporal, netbox, trySeconds
       return { record, distrust: record ? await stores.installation.distrust(deviceId) : null, trySeconds };
     },
 
-    async keepState(input: { deviceId: string; state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest: Request | null; by?: string }): Promise<void> {
+    async keepState(input: { deviceId: string; state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest: Request | null; adopted?: boolean; by?: string }): Promise<void> {
       await stores.devices.setState(input.deviceId, input);
       if (input.by) await stores.devices.journal(input.deviceId, null, 'verb', input.because, input.by);
     },
@@ -65,6 +65,20 @@ export function createLifecycleActivities({ stores, temporal, netbox, trySeconds
       if (!record.openRun) await takeStateOfNetbox(record);
       await stores.installation.adopt(input.deviceId, input.by);
       return (await stores.devices.find(input.deviceId))!;
+    },
+
+    /**
+     * A person said that the status in NetBox stands. It says what a device without an open run is, where a device may begin with it;
+     * any other is left as it is until the state changes next.
+     */
+    async letNetboxStand({ deviceId, because, by }: { deviceId: string; because: string; by: string }): Promise<DeviceRecord> {
+      const record = (await stores.devices.find(deviceId))!;
+      const device = await netbox.readDevice(deviceId);
+      const state = device && !record.openRun ? FIRST_STATE[device.status] : undefined;
+      if (state) await stores.devices.setState(deviceId, { state, previousState: null, hold: null, because: `the status in NetBox stands: ${device!.status}`, ...(state === 'active' && { adopted: true }) });
+      await stores.devices.setNetboxStatus(deviceId, state ? device!.status : null);
+      await stores.devices.journal(deviceId, null, 'verb', `${because} (${device ? `${device.status} stands` : 'NetBox has no device'})`, by);
+      return (await stores.devices.find(deviceId))!;
     },
 
     /** Reads NetBox for what a lost webhook left, and restarts lifecycles that are missing while the store shows work. */

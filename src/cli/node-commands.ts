@@ -36,7 +36,7 @@ const VERB_HELP: { readonly [verb in OperatorVerb]: string } = {
   cancel: 'end the open run at its next safe point',
   retry: 'try the failed run again, or grant an unknown order once more',
   approve: 'say that what was found is right',
-  adopt: 'say that the store and this machine belong together',
+  adopt: 'say that the store and this machine belong together, or that the status in NetBox stands',
   maintenance: 'keep away from the node while a person works on it',
 };
 

@@ -3,7 +3,7 @@ import type { Failure } from '../domain/errors.js';
 import type { Disk } from '../domain/disks.js';
 import type { PowerWord } from '../domain/power.js';
 import type { Request, RunKind, RunPhase } from '../domain/runs.js';
-import type { LifecycleState, NetboxStatus } from '../domain/states.js';
+import type { LifecycleState } from '../domain/states.js';
 import type { CommandResult } from './bmc.js';
 import type { BmcAddress, Device } from './device.js';
 import type { RunInput, RunOutcome } from './messages.js';
@@ -53,8 +53,9 @@ export interface DeviceStore {
   isAsRegistered(device: Device): Promise<boolean>;
   /** So many of the devices that have not ended, or are refused, each time the next ones, for ever round. */
   nextToCompare(count: number): Promise<string[]>;
-  setState(deviceId: string, change: { state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest?: Request | null }): Promise<void>;
-  setNetboxStatus(deviceId: string, status: NetboxStatus | string): Promise<void>;
+  setState(deviceId: string, change: { state: LifecycleState; previousState: LifecycleState | null; hold: Failure | null; because: string; nextRequest?: Request | null; adopted?: boolean }): Promise<void>;
+  /** What was written or read last; null when what NetBox has is a person's, and not ours to defend. */
+  setNetboxStatus(deviceId: string, status: string | null): Promise<void>;
   setPower(deviceId: string, power: PowerWord): Promise<void>;
   /** Devices, those that ended left out, whose BMC has one of these hosts; several may share one, each at its own port. */
   atBmc(hosts: readonly string[]): Promise<{ readonly name: string; readonly bmc: BmcAddress }[]>;

@@ -69,7 +69,7 @@ export const ERRORS = {
   outcome_unknown: row('{action} was taken by the node and never reported', 504, 'retry', 'look at the node; `retry` grants it again, `resume --done` says that it was done'),
   agent_lost: row('no sign of the agent since {since}', 504, 'retry', 'look at the console, then `retry`', true),
   seed_not_fetched: row('installed, and never seen: its seed was not fetched within {minutes} min', 504, 'retry', 'look at the console; `resume` waits again, `retry` installs again'),
-  netbox_conflict: row('a person changed {field} to {value} since our last write', 409, 'resume', 'resume to let ours stand, or leave theirs'),
+  netbox_conflict: row('a person changed {field} to {value} since our last write', 409, 'resume', '`resume` to let ours stand, or `adopt` to let theirs stand'),
   netbox_unreachable: row('NetBox cannot be read: {why}', 502, 'resume', 'check NetBox and its token, then `resume`', true),
   device_invalid: row('NetBox field {field}: {what}', 422, 'none', 'fix NetBox; it is read again, and goes on by itself'),
   device_not_found: row('NetBox has no device {device}', 404, 'none', 'check the device id'),

@@ -6,7 +6,7 @@ export const LIFECYCLE_EVENTS = [
   'provision started', 'reprovision started', 'wipe started', 'retire started',
   'run done', 'run failed', 'run cancelled harmlessly', 'run cancelled midway', 'run withdrawn',
   'held', 'hold ended', 'queued', 'queue ended', 'attestation quarantined', 'intake approved', 'intake refused',
-  'maintenance on', 'maintenance off', 'removal attested', 'device gone', 'adopted',
+  'maintenance on', 'maintenance off', 'removal attested', 'device gone', 'adopted', 'declared active',
 ] as const;
 export type LifecycleEvent = (typeof LIFECYCLE_EVENTS)[number];
 
@@ -41,6 +41,7 @@ export const TRANSITIONS: readonly TransitionRow[] = [
   { from: ['planned', 'available'], on: 'attestation quarantined', to: 'quarantined', because: 'something attested as this node and does not fit it' },
   { from: ['quarantined'], on: 'intake approved', to: 'previous', because: 'an approver looked at the evidence' },
   { from: ['quarantined'], on: 'intake refused', to: 'previous', because: 'the stranger is kept out; the declared node is what it was' },
+  { from: ['planned', 'available', 'failed'], on: 'declared active', to: 'active', because: 'a person set active in NetBox: the node is adopted and not touched' },
   { from: [...IDLE, 'queued', 'held', 'quarantined'], on: 'maintenance on', to: 'maintenance', because: 'a person works on it' },
   { from: ['maintenance'], on: 'maintenance off', to: 'previous', because: 'the person is done' },
   { from: [...IDLE, 'held', 'retiring'], on: 'removal attested', to: 'retired-unproven', because: 'an approver said that the machine is gone, without the word of its BMC' },

@@ -22,7 +22,7 @@ export const VERB_ROWS: { readonly [verb in OperatorVerb]: VerbRow } = {
   cancel: { role: 'operator', needsReason: false, does: 'Ends the open run at its next safe point' },
   retry: { role: 'operator', needsReason: false, does: 'Tries again what failed, or grants an unknown order again' },
   approve: { role: 'approver', needsReason: true, does: 'Lets through what a rule holds back; recorded' },
-  adopt: { role: 'approver', needsReason: true, does: 'Says that store, Temporal and machine belong together' },
+  adopt: { role: 'approver', needsReason: true, does: 'Says that store, Temporal and machine belong together, or that the status in NetBox stands' },
   maintenance: { role: 'operator', needsReason: true, does: 'Takes the node out of (`on`) or back into service' },
 };
 

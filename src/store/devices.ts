@@ -86,6 +86,7 @@ export function createDeviceStore({ db, now }: { db: Db; now: () => Date }): Dev
             state: change.state, previous_state: change.previousState, hold,
             ...(moved && { state_since: now().toISOString() }),
             ...(change.nextRequest !== undefined && { next_request: change.nextRequest }),
+            ...(change.adopted !== undefined && { adopted: change.adopted ? 1 : 0 }),
           })
           .where('device_id', '=', deviceId)
           .execute();

@@ -50,6 +50,7 @@ const LIFECYCLE_WORDS: { readonly [name in keyof CentralActivities]?: (input: Pa
   writeJournal: ({ text }) => `NetBox journal: ${text}`,
   openRun: ({ kind }) => `open a ${kind} run`,
   closeRun: ({ run, outcome }) => `close run ${run}: ${outcome.end}`,
+  letNetboxStand: ({ by }) => `the status in NetBox stands, says ${by}`,
   adoptDevice: ({ by }) => `adopted by ${by}`,
 };
 

@@ -82,7 +82,7 @@ function movedAsThen(left: Place, event: LifecycleEvent): Place {
 const NO_RETURN = 'a-start-is-no-return';
 
 const keep = (life: LifecycleContext, because: string, by?: string): Promise<void> =>
-  life.central.keepState({ deviceId: life.deviceId, state: life.state, previousState: life.previousState, hold: life.holding, because, nextRequest: life.nextRequest, ...(by && { by }) });
+  life.central.keepState({ deviceId: life.deviceId, state: life.state, previousState: life.previousState, hold: life.holding, because, nextRequest: life.nextRequest, adopted: life.adopted, ...(by && { by }) });
 
 /** A person has to decide. With a run open the state stays, and the hold stands beside it. */
 export async function holdWith(life: LifecycleContext, why: Failure, by?: string): Promise<void> {
@@ -153,6 +153,11 @@ export async function lookAndJudge(life: LifecycleContext): Promise<'goes-on' | 
     return 'goes-on';
   }
   if (device.unknownAction) await tell(life, 'warning', `desired_action ${device.unknownAction} is none of provision, reprovision, wipe, retire; nothing was started`);
+  if (isDeclaredActive(life, device, record) && patched('an-active-node-is-believed')) {
+    life.adopted = true;
+    await move(life, 'declared active', 'a person set it active in NetBox');
+    if (!(await publish(life))) return 'goes-on';
+  }
   await judge(life, device);
   return 'goes-on';
 }
@@ -172,6 +177,10 @@ async function refused(life: LifecycleContext, { failure: why, record }: Extract
   await holdWith(life, why);
   return 'goes-on';
 }
+
+/** Whoever sets an idle node active says that a system runs on it. To believe that destroys nothing; not to believe it gives the system's next boot the menu. */
+const isDeclaredActive = (life: LifecycleContext, device: DeviceLook, { netboxStatus }: DeviceRecord): boolean =>
+  !life.openRun && !life.holding && device.status === 'active' && netboxStatus !== null && netboxStatus !== 'active' && isLegal(life.state, 'declared active');
 
 /** What the store holds is what counts, also when it is another store: a run that it does not know is stopped where it is. */
 export async function believeTheStore(life: LifecycleContext, record: DeviceRecord): Promise<void> {

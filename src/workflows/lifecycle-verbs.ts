@@ -63,7 +63,7 @@ function whyNot(life: LifecycleContext, verb: OperatorVerb, input: VerbInput): s
       if (input.attestRemoved) return isLegal(life.state, 'removal attested') ? null : `a node that is ${life.state} cannot be attested removed`;
       return life.state === 'quarantined' ? null : 'there is nothing to approve';
     case 'adopt':
-      return life.holding?.code === 'installation_mismatch' ? null : 'the node is not held for a mismatch';
+      return life.holding?.code === 'installation_mismatch' || life.holding?.code === 'netbox_conflict' ? null : 'the node is not held for a mismatch, nor for a status that was changed in NetBox';
     case 'maintenance':
       if (input.on === undefined) return 'say on or off';
       return isLegal(life.state, input.on ? 'maintenance on' : 'maintenance off') ? null : `maintenance ${input.on ? 'on' : 'off'} does not fit a node that is ${life.state}`;
@@ -95,6 +95,7 @@ export async function doVerb(life: LifecycleContext, { verb, input }: { verb: Op
       await publish(life, true);
       return;
     case 'adopt':
+      if (life.holding?.code === 'netbox_conflict') return letNetboxStand(life, because, input.by);
       await endHold(life, because, input.by);
       await believeTheStore(life, await life.central.adoptDevice({ deviceId: life.deviceId, by: input.by }));
       life.wake = true;
@@ -105,4 +106,14 @@ export async function doVerb(life: LifecycleContext, { verb, input }: { verb: Op
       await publish(life);
       life.wake = true;
   }
+}
+
+async function letNetboxStand(life: LifecycleContext, because: string, by: string): Promise<void> {
+  const record = await life.netbox.letNetboxStand({ deviceId: life.deviceId, because, by });
+  // A status that says nothing of the node leaves it in its state, held still.
+  if (record.state === life.state) await endHold(life, because);
+  else life.recall(record);
+  life.unpublished = false;
+  await life.netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: null, insist: false });
+  life.wake = true;
 }

@@ -123,6 +123,7 @@ const USUAL: { [N in ActivityName]: (bench: Bench, input: Input<N>) => Promise<A
   recallDevice: ({ record }) => ({ record, distrust: null }),
   keepState: (bench, { state, previousState, hold, nextRequest }) => void (bench.record = { ...bench.record, state, previousState, hold, nextRequest }),
   adoptDevice: ({ record }) => record,
+  letNetboxStand: ({ record }) => record,
   reconcile: () => ({ signalled: 0, restarted: 0 }),
   lookAtDevice: ({ record, asks }) => ({ kind: 'found', device: { name: record.name, site: SITE, nodeClass: 'talos', status: record.netboxStatus ?? 'active', desiredAction: asks, unknownAction: null }, record, distrust: null }),
   writeStatus: (bench, { status, ended }) => {

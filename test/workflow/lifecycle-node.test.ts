@@ -45,6 +45,47 @@ test('a status that a person changed holds the lifecycle before the run is begun
   expect(node.called('writeStatus').map(({ insist }) => insist)).toContain(true);
 });
 
+test('B8: `adopt` lets a status stand that a person changed, and writes no other over it', async () => {
+  const node = workflows.node();
+  node.asks = 'reprovision';
+  node.acts.writeStatus = ({ status }, usual) => (status === null ? usual() : { kind: 'conflict', failure: failure('netbox_conflict', { field: 'status', value: 'offline' }) });
+  const handle = await workflows.startLifecycle(node);
+  await untilState(handle, 'held');
+  node.asks = null;
+  const before = node.called('writeStatus').length;
+  expect(await workflows.say(handle, 'adopt', { reason: 'it is off on purpose' })).toBe('adopt: accepted');
+  expect(await untilState(handle, 'active')).toMatchObject({ hold: null });
+  await until('the state is written', async () => node.called('writeStatus').length > before);
+  expect(node.called('letNetboxStand')).toEqual([{ deviceId: node.deviceId, because: 'adopt: it is off on purpose', by: 'tester' }]);
+  expect(node.called('writeStatus').slice(before).map(({ status, insist }) => [status, insist])).toEqual([[null, false]]);
+});
+
+test('B8: `adopt` makes the node what its status in NetBox says, where that says something', async () => {
+  const node = workflows.node({ writeStatus: ({ status }, usual) => (status === null ? usual() : { kind: 'conflict', failure: failure('netbox_conflict', { field: 'status', value: 'failed' }) }) });
+  node.acts.letNetboxStand = () => (node.record = { ...node.record, state: 'failed', previousState: null, hold: null });
+  node.asks = 'reprovision';
+  const handle = await workflows.startLifecycle(node);
+  await untilState(handle, 'held');
+  node.asks = null;
+  await workflows.say(handle, 'adopt', { reason: 'its disk is dead' });
+  expect(await untilState(handle, 'failed')).toMatchObject({ hold: null });
+});
+
+test.each(['planned', 'available', 'failed'] as const)('B8: a %s node that a person sets active in NetBox is adopted, and not touched', async (state) => {
+  const netboxStatus = { planned: 'planned', available: 'inventory', failed: 'failed' }[state];
+  const node = workflows.node();
+  node.record = { ...node.record, state, netboxStatus };
+  const handle = await workflows.startLifecycle(node);
+  await untilIdle(node);
+  await untilState(handle, state);
+  node.acts.lookAtDevice = (_input, usual) => usual().then((look) => ({ ...look, ...(look.kind === 'found' && { device: { ...look.device, status: 'active' } }) }));
+  node.asks = 'provision';
+  await changed(node);
+  expect(await untilState(handle, 'active')).toMatchObject({ adopted: true, hold: null });
+  await until('its request is refused', async () => node.called('writeJournal').length > 0);
+  expect(node.called('openRun')).toEqual([]);
+});
+
 const throwsOnce = (error: () => Error): (() => void) => {
   let isFirst = true;
   return () => {
@@ -164,7 +205,7 @@ const REFUSED: readonly (readonly [verb: OperatorVerb, input: Partial<VerbInput>
   ['retry', {}, 'failed', /only a failed node has a run to retry/],
   ['approve', {}, 'active', /nothing to approve/],
   ['approve', { attestRemoved: true }, 'maintenance', /cannot be attested removed/],
-  ['adopt', {}, 'active', /not held for a mismatch/],
+  ['adopt', {}, 'active', /not held for a mismatch, nor for a status/],
   ['maintenance', {}, 'active', /say on or off/],
   ['maintenance', { on: false }, 'active', /does not fit/],
   ['hold', {}, 'maintenance', /cannot be held here/],

@@ -130,6 +130,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   ...around('renewPin', VERB),
   ...around('resolveOrderAsDone', VERB),
   ...around('adoptDevice', VERB),
+  ...around('letNetboxStand', VERB),
   ...around('orderResult', 'asked only after an unknown outcome, or a hand in Temporal'),
   ...around('cancelOrders', 'only after a hand in Temporal'),
   ...around('adoptIntakeAttempt', 'only for a node that waits already: crash-edges'),
