@@ -62,7 +62,8 @@ const INDEXES: readonly (readonly [name: string, table: string, columns: readonl
   ['device_name', 'device', ['name']],
   ['device_mac_device', 'device_mac', ['device_id']],
   // One open order of an action and grant: posting twice is one row.
-  ['agent_order_key', 'agent_order', ['device_id', 'run', 'title', 'grant_no'], true],
+  // Not `…_key`: that is the primary key's, and PostgreSQL has one name space for both. (A SQLite made before has it as agent_order_key.)
+  ['agent_order_once', 'agent_order', ['device_id', 'run', 'title', 'grant_no'], true],
   ['agent_order_state', 'agent_order', ['state']],
   ['boot_attempt_run', 'boot_attempt', ['device_id', 'run']],
   ['attestation_device', 'attestation', ['device_id', 'at']],
