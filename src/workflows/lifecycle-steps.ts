@@ -1,15 +1,16 @@
 /** What a lifecycle does: takes up what the store shows, judges the device, starts runs, settles their ends. */
 import { ChildWorkflowCancellationType, getExternalWorkflowHandle, ParentClosePolicy, patched, startChild } from '@temporalio/workflow';
-import { failure, type Failure } from '../domain/errors.js';
+import { failure } from '../domain/errors.js';
 import { judgeRequest } from '../domain/requests.js';
 import type { Request, RunKind } from '../domain/runs.js';
-import { isOneOf, RUNNING_STATES, STATES, type LifecycleState } from '../domain/states.js';
-import { endEvent, IllegalTransition, isLegal, moved, STARTED_EVENT, type LifecycleEvent, type Place } from '../domain/transitions.js';
+import { isOneOf, RUNNING_STATES, STATES } from '../domain/states.js';
+import { endEvent, isLegal, STARTED_EVENT } from '../domain/transitions.js';
 import { runWorkflowId, SIGNALS, type RunInput, type RunOutcome, type WatchedEnd } from '../contracts/messages.js';
 import type { DeviceRecord } from '../contracts/store.js';
 import type { DeviceLook, Looked } from '../activities/netbox.js';
 import { isCancellation } from './failures.js';
 import type { LifecycleContext, OpenRun } from './lifecycle-context.js';
+import { endHold, hasEnded, holdWith, keep, move, publish, rememberEnd, tell } from './lifecycle-moves.js';
 import { nodeRun } from './node-run.js';
 import { attribute } from './run-display.js';
 
@@ -58,71 +59,6 @@ export function takeSeenEnd(life: LifecycleContext): WatchedEnd | null {
   life.runEnd = null;
   if (!seen || !life.openRun) return null;
   return seen.run === life.openRun.run || !patched(OWN_END) ? seen.end : null;
-}
-
-/** Moves the state by an event of the table, and keeps it in the store. */
-export async function move(life: LifecycleContext, event: LifecycleEvent, because: string, by?: string): Promise<void> {
-  const left: Place = { state: life.state, previous: life.previousState };
-  const next = movedAsThen(left, event);
-  if (next.state !== left.state) life.since = Date.now();
-  life.state = next.state;
-  life.previousState = next.previous;
-  await keep(life, because, by);
-}
-
-/** Histories from before `a-start-is-no-return` forgot a state that was left for the one left before it, and had no way back then. */
-function movedAsThen(left: Place, event: LifecycleEvent): Place {
-  const next = moved(left, event);
-  const wasForgotten = next.previous !== null && next.state === left.previous;
-  if (wasForgotten && !patched(NO_RETURN)) return { ...next, previous: null };
-  const hadNoWay = next.state === 'failed' && next.previous === null && left.previous === null;
-  if (hadNoWay && !patched(NO_RETURN)) throw new IllegalTransition(left.state, event);
-  return next;
-}
-const NO_RETURN = 'a-start-is-no-return';
-
-const keep = (life: LifecycleContext, because: string, by?: string): Promise<void> =>
-  life.central.keepState({ deviceId: life.deviceId, state: life.state, previousState: life.previousState, hold: life.holding, because, nextRequest: life.nextRequest, adopted: life.adopted, ...(by && { by }) });
-
-/** A person has to decide. With a run open the state stays, and the hold stands beside it. */
-export async function holdWith(life: LifecycleContext, why: Failure, by?: string): Promise<void> {
-  const isSame = life.holding?.code === why.code && life.holding.message === why.message;
-  // A hold that came while a run was open stands beside an idle state once that run is closed: then the state follows.
-  if (isSame && !isLegal(life.state, 'held')) return;
-  if (!isSame) life.holding = life.holdView(why);
-  if (isLegal(life.state, 'held')) await move(life, 'held', why.message, by);
-  else await keep(life, why.message, by);
-}
-
-export async function endHold(life: LifecycleContext, because: string, by?: string): Promise<void> {
-  life.holding = null;
-  if (life.state === 'held') await move(life, 'hold ended', because, by);
-  else await keep(life, because, by);
-}
-
-/** The field of a run that was withdrawn is the person's own; any other's was meant for the run, also when it was set while the run was open. */
-function rememberEnd(life: LifecycleContext, last: DeviceRecord['lastRun']): void {
-  life.endedRun = last && last.outcome.end !== 'withdrawn' ? { run: last.run, kind: last.kind } : null;
-}
-
-/** Writes the state's status to NetBox, and takes with it what still asks for the run that has ended. @returns false when a person changed it meanwhile: then the lifecycle is held */
-export async function publish(life: LifecycleContext, insist = false): Promise<boolean> {
-  life.unpublished = true;
-  const wrote = await life.netbox.writeStatus({ deviceId: life.deviceId, state: life.state, status: STATES[life.state].netboxStatus, insist, ended: life.endedRun });
-  life.unpublished = false;
-  life.endedRun = null;
-  if (wrote.kind !== 'conflict') return true;
-  // It has ended here, and a person declares it anew: theirs stands.
-  if (hasEnded(life.state)) return true;
-  await holdWith(life, wrote.failure);
-  return false;
-}
-
-/** Told to people once, in NetBox's journal. */
-export async function tell(life: LifecycleContext, kind: 'info' | 'success' | 'warning' | 'danger', text: string, run: number | null = null): Promise<void> {
-  if (life.told === text) return;
-  life.told = text;
-  await life.netbox.writeJournal({ deviceId: life.deviceId, run, kind, text });
 }
 
 /** Reads the device and does what it asks for. @returns `ended` when there is nothing to live for */
@@ -324,5 +260,3 @@ async function tellOfEnd(life: LifecycleContext, run: OpenRun, standing: RunOutc
   const text = `run ${run.run} (${run.kind}): ${standing.end}${standing.failure ? `: ${standing.failure.message}. What to do: ${standing.failure.hint}` : ''}`;
   await tell(life, kind, text, run.run);
 }
-
-export const hasEnded = (state: LifecycleState): boolean => STATES[state].waysOut === 'none';

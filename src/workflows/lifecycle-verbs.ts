@@ -6,7 +6,8 @@ import { Attested, DeviceChanged, TAKING_UP, VERBS, VerbInput, type OperatorVerb
 import { PowerTold } from '../contracts/power-watch.js';
 import { issuesText } from '../contracts/primitives.js';
 import type { LifecycleContext } from './lifecycle-context.js';
-import { askToStop, believeTheStore, endHold, holdWith, move, publish, startRun } from './lifecycle-steps.js';
+import { endHold, holdWith, move, publish } from './lifecycle-moves.js';
+import { askToStop, believeTheStore, startRun } from './lifecycle-steps.js';
 import { lifecycleState, signals, verbs } from './messages.js';
 import { parsedSignal } from './run-handlers.js';
 

@@ -3,7 +3,8 @@ import { allHandlersFinished, condition, continueAsNew, isCancellation, log, pat
 import type { LifecycleInput, LifecycleView } from '../contracts/messages.js';
 import { failureOf } from './failures.js';
 import { LifecycleContext } from './lifecycle-context.js';
-import { hasEnded, holdWith, lookAndJudge, publish, runEnded, takeSeenEnd, takeUp, tell, watch } from './lifecycle-steps.js';
+import { hasEnded, holdWith, publish, tell } from './lifecycle-moves.js';
+import { lookAndJudge, runEnded, takeSeenEnd, takeUp, watch } from './lifecycle-steps.js';
 import { doVerb, listenForLifecycle } from './lifecycle-verbs.js';
 
 /** A history of this many events is long enough to read on one page; the next one begins. */
