@@ -131,6 +131,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   ...around('resolveOrderAsDone', VERB),
   ...around('adoptDevice', VERB),
   ...around('letNetboxStand', VERB),
+  ...around('tellRefusal', 'only for a device with a mistake, which is no node'),
   ...around('orderResult', 'asked only after an unknown outcome, or a hand in Temporal'),
   ...around('cancelOrders', 'only after a hand in Temporal'),
   ...around('adoptIntakeAttempt', 'only for a node that waits already: crash-edges'),
