@@ -38,6 +38,8 @@ beforeAll(async () => {
   await run(join(ROOT, 'node_modules', '.bin', 'esbuild'), [join(ROOT, 'test', 'support', 'dhcp-client-main.ts'), '--bundle', '--platform=node', '--format=esm', '--target=node20', `--outfile=${client}`]);
   const db = await openDatabase(`sqlite:${home('metalflow.db')}`);
   const store = createStore({ db, temporal: { look: async () => ({ kind: 'absent' }) } });
+  await store.installation.begin('installation-a');
+  await store.installation.confirm();
   await store.devices.register(deviceOf({ id: '7', name: HOSTILE, macs: [WAITS] }), { state: 'planned', adopted: false });
   await store.devices.register(deviceOf({ id: '8', name: 'node-8', macs: [RUNS], addresses: [] }), { state: 'active', adopted: true });
   await store.devices.register(deviceOf({ id: '9', name: 'gone', macs: ['02:01:48:aa:bb:0f'], addresses: [] }), { state: 'retired', adopted: false });
