@@ -24,6 +24,7 @@ export default {
   ],
   // Ends what would never end; how fast anything is, is for the benches. Jest takes it from here alone, not from a project.
   testTimeout: 900_000,
+  testSequencer: '<rootDir>/test/support/longest-first.mjs',
   maxWorkers: 2,
   workerIdleMemoryLimit: '1500MB',
 };
