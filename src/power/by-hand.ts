@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { NetboxClient } from '../contracts/netbox.js';
-import type { BmcDone, HandOrder } from '../contracts/power-by-hand.js';
+import type { BmcAsk, BmcDone, HandOrder } from '../contracts/power-by-hand.js';
 import type { HandIntents, Stores } from '../contracts/store.js';
 import { isMetalflowError, MetalflowError, type Failure } from '../domain/errors.js';
 import { powerWord } from '../domain/power.js';
@@ -17,7 +17,7 @@ import { compareMachine } from './machine-check.js';
 import { createPowerReader } from './reader.js';
 import type { Found } from './target.js';
 
-export type HandAsk = HandOrder & ({ readonly what: 'on' | 'off' } | { readonly what: 'pxe'; readonly reboot: boolean });
+export type HandAsk = Extract<BmcAsk, HandOrder>;
 type Step = 'on' | 'off' | 'network';
 
 export interface HandLimits {

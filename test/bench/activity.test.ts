@@ -3,7 +3,9 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
-import { DYNAMIC_CONFIG, findTemporalCli, freePort } from '../../src/main/temporal-server.js';
+import { DYNAMIC_CONFIG, findTemporalCli } from '../../src/main/temporal-server.js';
+import { reservePort } from '../support/ports.js';
+import { until } from '../support/until.js';
 import { printFigures, summary } from './print.js';
 
 const ACTIVITIES = 40;
@@ -12,8 +14,8 @@ const QUEUE = 'bench';
 
 /** Milliseconds an activity, a round each. */
 async function measure(settings: Readonly<Record<string, string>>, dbFile: string | null, code: string): Promise<number[]> {
-  const port = await freePort();
-  const args = ['server', 'start-dev', '--headless', '--port', String(port), '--http-port', String(await freePort()), '--metrics-port', String(await freePort()), '--log-level', 'error', ...(dbFile ? ['--db-filename', dbFile] : []), ...Object.entries(settings).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`])];
+  const port = await reservePort();
+  const args = ['server', 'start-dev', '--headless', '--port', String(port), '--http-port', String(await reservePort()), '--metrics-port', String(await reservePort()), '--log-level', 'error', ...(dbFile ? ['--db-filename', dbFile] : []), ...Object.entries(settings).flatMap(([key, value]) => ['--dynamic-config-value', `${key}=${value}`])];
   const server = spawn(findTemporalCli(process.env['METALFLOW_TEMPORAL_CLI'] ?? null, process.env['PATH'] ?? '')!, args, { stdio: 'ignore' });
   const gone = new Promise((resolve) => server.once('exit', resolve));
   try {
@@ -37,17 +39,12 @@ async function measure(settings: Readonly<Record<string, string>>, dbFile: strin
   }
 }
 
-async function connected(address: string): Promise<Connection> {
-  for (let tries = 0; ; tries++) {
-    try {
-      const connection = await Connection.connect({ address, connectTimeout: '1s' });
-      await connection.workflowService.describeNamespace({ namespace: 'default' });
-      return connection;
-    } catch (error) {
-      if (tries === 100) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
+function connected(address: string): Promise<Connection> {
+  return until('the server knows its namespace', async () => {
+    const connection = await Connection.connect({ address, connectTimeout: '1s' });
+    await connection.workflowService.describeNamespace({ namespace: 'default' });
+    return connection;
+  });
 }
 
 test('a sequential activity, tuned beside default', async () => {

@@ -5,8 +5,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../src/main/temporal-server.js';
 import { openDatabase } from '../../src/store/index.js';
+import { reservePorts } from '../support/ports.js';
+import { until } from '../support/until.js';
 import { startRole } from '../support/world/role.js';
 import { percentile, printFigures } from './print.js';
 
@@ -31,13 +32,7 @@ function memory(pid: number): { readonly now: number; readonly most: number } {
 /** The pids of a process and its children. */
 const family = (pid: number): number[] => [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)];
 
-async function untilAnswers(url: string): Promise<void> {
-  for (let tries = 0; tries < 300; tries++) {
-    if (await fetch(url).then(({ ok }) => ok, () => false)) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`${url} does not answer`);
-}
+const untilAnswers = (url: string): Promise<boolean> => until(`${url} answers`, async () => (await fetch(url)).ok);
 
 /** wrk in a process of its own. @returns MB/s */
 async function throughput(url: string, connections: number): Promise<number> {
@@ -92,7 +87,7 @@ test('scripts to a fleet at once, and images beside nginx', async () => {
   writeFileSync(at('assets', 'images', 'node.raw'), image);
   writeFileSync(at('assets', 'vmlinuz-x86_64'), image.subarray(0, KERNEL_MIB * MIB));
   await fill();
-  const [port, peer] = [await freePort(), await freePort()];
+  const [port, peer] = (await reservePorts(2)) as [number, number];
   const boot = startRole('boot', { METALFLOW_DATA_DIR: dir, METALFLOW_TFTP_ROOT: dir, METALFLOW_TFTP_PORT: '0', METALFLOW_SYSLOG_PORT: '0', METALFLOW_BOOT_HTTP_PORT: String(port), METALFLOW_LOG_LEVEL: 'warn' });
   const nginx = await startNginx(peer);
   const base = `http://127.0.0.1:${port}`;
@@ -101,7 +96,7 @@ test('scripts to a fleet at once, and images beside nginx', async () => {
     await untilAnswers(`${base}/readyz`);
     await untilAnswers(`http://127.0.0.1:${peer}/assets/vmlinuz-x86_64`);
     // The digests are taken, and both have the files in the page cache.
-    for (let tries = 0; tries < 100 && (await fetch(`${base}/assets/images/SHA256SUMS`)).status !== 200; tries++) await new Promise((resolve) => setTimeout(resolve, 100));
+    await untilAnswers(`${base}/assets/images/SHA256SUMS`);
 
     for (const [name, kernel] of [['first scripts', false], ['scripts again', false], [`scripts while all fetch a kernel of ${KERNEL_MIB} MiB`, true]] as const) {
       const nodes = Array.from({ length: NODES }, (_, node) => node);

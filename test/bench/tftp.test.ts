@@ -5,7 +5,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort } from '../../src/main/temporal-server.js';
+import { reservePort } from '../support/ports.js';
 import { startBootProcess, type BootProcess } from '../support/boot-process.js';
 import { patterned } from '../support/tftp-server.js';
 import { printFigures } from './print.js';
@@ -63,7 +63,7 @@ beforeAll(async () => {
   await run('ip', ['netns', 'add', NAMESPACE]);
   await run('ip', ['netns', 'exec', NAMESPACE, 'ip', 'link', 'set', 'lo', 'up']);
   start('ip', ['netns', 'exec', NAMESPACE, 'dnsmasq', '--no-daemon', '--conf-file=/dev/null', '--port=0', '--enable-tftp', `--tftp-root=${dir}`, '--tftp-max=2000', '--interface=lo', '--user=root', '--quiet-tftp']);
-  const port = await freePort();
+  const port = await reservePort();
   start('in.tftpd', ['-4', '-L', '-a', `127.0.0.1:${port}`, '-u', 'root', '-s', dir]);
   peers.push({ name: 'metalflow', port: boot.tftpPort, inNamespace: false }, { name: 'in.tftpd', port, inNamespace: false }, { name: 'dnsmasq', port: 69, inNamespace: true });
   // One fetch each: the servers are up, and compiled.

@@ -22,15 +22,26 @@ afterAll(async () => {
   await temporal?.close();
 });
 
+/** Asked for it, the node dies where it is told to; held then, since nobody knows what it did. */
+async function diesAt(node: WorldNode, dieAt: { action: string; afterBytes?: number }, request: 'provision' | 'reprovision' | 'wipe' = 'provision'): ReturnType<typeof untilHeld> {
+  node.machine.node.setBehaviours({ dieAt });
+  world.ask(node, request);
+  return untilHeld(world, node, 'outcome_unknown');
+}
+
 /** Dies once it has taken the first wipe of a wipe run. */
 async function diesInItsWipe(): Promise<{ node: WorldNode; orderId: string }> {
   const node = await world.addNode({ status: 'inventory' });
-  node.machine.node.setBehaviours({ dieAt: { action: 'wipe-disk', afterBytes: 1024 } });
-  world.ask(node, 'wipe');
-  const held = await untilHeld(world, node, 'outcome_unknown');
+  const held = await diesAt(node, { action: 'wipe-disk', afterBytes: 1024 }, 'wipe');
   expect(held).toMatchObject({ state: 'wiping', phase: 'acting' });
   const [orderId] = begun(node, 'wipe-disk');
   return { node, orderId: orderId! };
+}
+/** It dies no more, and a person grants again what it was at. */
+async function retriedUntilActive(node: WorldNode): Promise<void> {
+  node.machine.node.setBehaviours({ dieAt: undefined });
+  await say(world, node, 'retry');
+  await world.untilState(node, 'active');
 }
 const grants = async (node: WorldNode, action: string) => (await orders(world, node)).filter((row) => row.action_name === action).map((row) => ({ grant: row.grant_no, state: row.state }));
 
@@ -94,13 +105,9 @@ describe('a node that dies in its wipe', () => {
 describe('a node that dies while its image is written', () => {
   test('is never written again in silence: retry grants the image once more, after a new boot', async () => {
     const node = await world.addNode();
-    node.machine.node.setBehaviours({ dieAt: { action: 'write-image', afterBytes: 1024 * 1024 } });
-    world.ask(node, 'provision');
-    await untilHeld(world, node, 'outcome_unknown');
+    await diesAt(node, { action: 'write-image', afterBytes: 1024 * 1024 });
     expect(begun(node, 'write-image')).toHaveLength(1);
-    node.machine.node.setBehaviours({ dieAt: undefined });
-    await say(world, node, 'retry');
-    await world.untilState(node, 'active');
+    await retriedUntilActive(node);
     expect(begun(node, 'write-image')).toHaveLength(2);
     expect(await grants(node, 'write-image')).toEqual([{ grant: 1, state: 'unknown' }, { grant: 2, state: 'reported' }]);
     expect((await world.run(node, 1)).bootAttempts).toBe(2);
@@ -108,12 +115,8 @@ describe('a node that dies while its image is written', () => {
 
   test('after its wipe was reported, retry does not wipe again', async () => {
     const node = await world.addNode({ status: 'inventory' });
-    node.machine.node.setBehaviours({ dieAt: { action: 'write-image', afterBytes: 1024 * 1024 } });
-    world.ask(node, 'reprovision');
-    await untilHeld(world, node, 'outcome_unknown');
-    node.machine.node.setBehaviours({ dieAt: undefined });
-    await say(world, node, 'retry');
-    await world.untilState(node, 'active');
+    await diesAt(node, { action: 'write-image', afterBytes: 1024 * 1024 }, 'reprovision');
+    await retriedUntilActive(node);
     expect(begun(node, 'wipe-disk')).toHaveLength(1);
     expect(begun(node, 'write-image')).toHaveLength(2);
   });
@@ -121,12 +124,8 @@ describe('a node that dies while its image is written', () => {
 
 test('a node that dies after its seed was written is booted anew on retry, and its installed system comes with the code on the disk', async () => {
   const node = await world.addNode();
-  node.machine.node.setBehaviours({ dieAt: { action: 'set-next-boot' } });
-  world.ask(node, 'provision');
-  await untilHeld(world, node, 'outcome_unknown');
-  node.machine.node.setBehaviours({ dieAt: undefined });
-  await say(world, node, 'retry');
-  await world.untilState(node, 'active');
+  await diesAt(node, { action: 'set-next-boot' });
+  await retriedUntilActive(node);
   expect(begun(node, 'write-seed')).toHaveLength(1);
   expect((await world.run(node, 1)).bootAttempts).toBe(2);
 });
@@ -134,9 +133,7 @@ test('a node that dies after its seed was written is booted anew on retry, and i
 test('a repeated report of an order that is done is answered OK and moves nothing (G1)', async () => {
   const node = await world.addNode();
   // It dies at its third action, with two reports behind it.
-  node.machine.node.setBehaviours({ dieAt: { action: 'set-next-boot' } });
-  world.ask(node, 'provision');
-  await untilHeld(world, node, 'outcome_unknown');
+  await diesAt(node, { action: 'set-next-boot' });
   const [image] = begun(node, 'write-image');
   const before = (await journal(world, node)).length;
   const again = await proxy.report(image!, proxy.tokenOf(image!), { result: 'failed', message: 'on second thoughts' });
@@ -150,9 +147,7 @@ test('a repeated report of an order that is done is answered OK and moves nothin
 
 test('a node that took its reboot and died is not active; seen at last, it is (G3)', async () => {
   const node = await world.addNode();
-  node.machine.node.setBehaviours({ dieAt: { action: 'reboot' } });
-  world.ask(node, 'provision');
-  await untilHeld(world, node, 'outcome_unknown');
+  await diesAt(node, { action: 'reboot' });
   expect((await world.node(node)).state).toBe('provisioning');
   node.machine.node.setBehaviours({ dieAt: undefined });
   await node.machine.node.reset('disk');

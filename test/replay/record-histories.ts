@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { INSTALLATION_WORKFLOW_ID, lifecycleId, runWorkflowId, SIGNALS, WORKFLOWS } from '../../src/contracts/messages.js';
-import { freePort } from '../../src/main/temporal-server.js';
+import { reservePort } from '../support/ports.js';
 import { secretsIn } from '../support/secret-scan.js';
 import { startEavesdropper } from '../support/world/eavesdropper.js';
 import { startTestTemporal, type TestTemporal } from '../support/world/temporal.js';
@@ -24,7 +24,7 @@ let temporal: TestTemporal;
 
 test('records the histories', async () => {
   temporal = await startTestTemporal();
-  const agentPort = await freePort();
+  const agentPort = await reservePort();
   const ear = await startEavesdropper(agentPort);
   const world = await createWorld(temporal, {
     env: { METALFLOW_AGENT_URL: ear.url, METALFLOW_AGENT_HTTP_PORT: String(agentPort) },
